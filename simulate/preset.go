@@ -51,15 +51,21 @@ func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != n
 
 // Presets lists all presets.
 var Presets = []PresetInfo{
-	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, nil, "tiresias", tiresiasPreset},
-	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, nil, "", heliosPreset},
-	{"muri", "the simulator released with Muri (SIGCOMM'22, commit 4e69a78c), without sharing: 8-GPU nodes, free moves, each event costs progress", 8,
+	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties " +
+		"and bugs", 0, nil, "tiresias", tiresiasPreset},
+	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work",
+		8, nil, "", heliosPreset},
+	{"muri", "the simulator released with Muri (SIGCOMM'22, commit 4e69a78c), without sharing: 8-GPU nodes, free " +
+		"moves, each event costs progress", 8,
 		nil, "muri", muriPreset},
-	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
+	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that " +
+		"repeats itself", 0,
 		palPresetKeys, "pal", palPreset},
-	{"gavel", "the simulator released with Gavel (OSDI'20, commit c4fa4009) on GPUs of one type: rounds of 360 s, throughputs by --interference", 0,
+	{"gavel", "the simulator released with Gavel (OSDI'20, commit c4fa4009) on GPUs of one type: rounds of 360 s, " +
+		"throughputs by --interference", 0,
 		gavelPresetKeys, "gavel", gavelPreset},
-	{"pollux", "the simulator released with Pollux (OSDI'21, branch osdi21-artifact): minutes, 30 s at every start, --profiles as measured there", 0,
+	{"pollux", "the simulator released with Pollux (OSDI'21, branch osdi21-artifact): minutes, 30 s at every start, " +
+		"--profiles as measured there", 0,
 		nil, "pollux", polluxPreset},
 }
 
@@ -97,7 +103,8 @@ func presetFor(name, sys string) (preset, error) {
 	info := PresetNamed(name)
 	if info == nil {
 		names := PresetNames()
-		return preset{}, fmt.Errorf("preset: %q is not known%s, want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
+		return preset{}, fmt.Errorf("preset: %q is not known%s, want one of %s", name, suggest.Hint(name, names),
+			strings.Join(names, ", "))
 	}
 	p, ok := info.systems[sys]
 	if !ok {
@@ -111,18 +118,19 @@ func presetFor(name, sys string) (preset, error) {
 var heliosPreset = map[string]preset{
 	"fifo": {defaults: freeRestarts},
 	"sjf":  {defaults: freeRestarts},
-	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work", adapt: func(s *pipeline.Stages, r *sim.Runtime) {
-		s.Allocate = allocate.Quota{}
-		r.Penalty = func(width int) time.Duration {
-			switch {
-			case width == 1:
-				return 7 * time.Second
-			case width <= 8:
-				return 30 * time.Second
+	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work",
+		adapt: func(s *pipeline.Stages, r *sim.Runtime) {
+			s.Allocate = allocate.Quota{}
+			r.Penalty = func(width int) time.Duration {
+				switch {
+				case width == 1:
+					return 7 * time.Second
+				case width <= 8:
+					return 30 * time.Second
+				}
+				return 60 * time.Second
 			}
-			return 60 * time.Second
-		}
-	}},
+		}},
 }
 
 // seedOf returns the seed, 0 for a system that draws nothing.

@@ -51,14 +51,16 @@ func muriSchedule(policy replica.Policy) func(*Request, *key.Settings) (func() (
 func muriHonours(s *Request, set *key.Settings, policy replica.Policy) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
-			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)
+			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no "+
+				"others", n.Name, n.GPUs, n.Type)
 		}
 	}
 	switch {
 	case len(s.Cluster.Nodes) == 0:
 		return errors.New("no nodes, want some")
 	case s.Cluster.Failures.MTBF > 0:
-		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing of failures", s.Cluster.Failures.MTBF)
+		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing "+
+			"of failures", s.Cluster.Failures.MTBF)
 	case len(s.Inject) > 0:
 		return errors.New("the released simulator takes no events from outside")
 	case s.Round > 0:
@@ -66,7 +68,8 @@ func muriHonours(s *Request, set *key.Settings, policy replica.Policy) error {
 	case s.Scores != nil:
 		return errors.New("PM scores were given: the released simulator's GPUs do not differ")
 	}
-	err := cmp.Or(wantLocal(set), wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key,
+	err := cmp.Or(wantLocal(set), wantZero(set, "the released simulator", system.RestartOverhead.Key,
+		system.StartDelay.Key, system.StopDelay.Key,
 		system.SpreadPenalty.Key, system.MinRun.Key, system.UserLimit.Key))
 	if err != nil {
 		return err
@@ -95,9 +98,11 @@ func muriJobs(t *trace.Trace) ([]replica.Job, error) {
 		w := slices.Index(replica.Widths[:], int(j.Spec.GPUs.Want))
 		switch {
 		case !known:
-			return nil, fmt.Errorf("job %s: model %q, want one that is profiled, such as %s", j.Spec.Name, j.Spec.Model, replica.Profiles[0].Model)
+			return nil, fmt.Errorf("job %s: model %q, want one that is profiled, such as %s", j.Spec.Name, j.Spec.Model,
+				replica.Profiles[0].Model)
 		case w < 0:
-			return nil, fmt.Errorf("job %s: %d GPUs, want one of the widths profiled, %v", j.Spec.Name, j.Spec.GPUs.Want, replica.Widths)
+			return nil, fmt.Errorf("job %s: %d GPUs, want one of the widths profiled, %v", j.Spec.Name,
+				j.Spec.GPUs.Want, replica.Widths)
 		}
 		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: replica.Widths[w], Submit: time.Duration(j.Spec.Submit).Seconds()}
 		jobs[i].Work, jobs[i].Overhead = profile.Work(j.Duration.Seconds(), w)
@@ -111,8 +116,9 @@ func muriOutcome(s *Request, jobs []replica.Job, out []replica.Outcome) *Outcome
 	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
 	end := sched.Time(0)
 	for i, o := range out {
-		rec := metrics.Job{Name: jobs[i].ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None,
-			Run: sched.Seconds(o.Run), Preemptions: int32(o.Preemptions)}
+		rec := metrics.Job{Name: jobs[i].ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None,
+			Finish: sched.None,
+			Run:    sched.Seconds(o.Run), Preemptions: int32(o.Preemptions)}
 		rec.Service = sched.GPUTime(jobs[i].GPUs, rec.Run)
 		if o.Started {
 			rec.Start = at(o.Start)

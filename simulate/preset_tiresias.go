@@ -63,9 +63,11 @@ func publishedQueues(s *Request, set *key.Settings) (func() (*Outcome, error), e
 		j := &s.Trace.Jobs[i]
 		submit := time.Duration(j.Spec.Submit)
 		if submit%time.Second != 0 || j.Duration%time.Second != 0 {
-			return nil, fmt.Errorf("preset: tiresias: job %s: submit %v, duration %v, want whole seconds", j.Spec.Name, submit, j.Duration)
+			return nil, fmt.Errorf("preset: tiresias: job %s: submit %v, duration %v, want whole seconds", j.Spec.Name,
+				submit, j.Duration)
 		}
-		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second), Duration: int64(j.Duration / time.Second)}
+		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second),
+			Duration: int64(j.Duration / time.Second)}
 	}
 	return func() (*Outcome, error) { return outcomeOf(s, jobs, replica.Run(jobs, p)), nil }, nil
 }
@@ -78,7 +80,8 @@ func honoured(s *Request, set *key.Settings) error {
 	case len(s.Inject) > 0:
 		return fmt.Errorf("preset: tiresias: %s takes no events from outside", s.System)
 	}
-	err := wantZero(set, s.System+" is the released simulator, which", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key,
+	err := wantZero(set, s.System+" is the released simulator, which", system.RestartOverhead.Key,
+		system.StartDelay.Key, system.StopDelay.Key,
 		system.MinRun.Key, system.UserLimit.Key)
 	if err != nil {
 		return fmt.Errorf("preset: tiresias: %w", err)
@@ -145,14 +148,16 @@ func outcomeOf(s *Request, jobs []replica.Job, out []replica.Outcome) *Outcome {
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)
 	for i, o := range out {
-		rec := metrics.Job{Name: o.ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None,
+		rec := metrics.Job{Name: o.ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None,
+			Finish:      sched.None,
 			Preemptions: int32(o.Preemptions), Promotions: int32(o.Promotions)}
 		if o.Start >= 0 {
 			rec.Start = at(o.Start)
 		}
 		if o.Finished {
 			rec.Finish, rec.Outcome = at(o.End), sched.Finished
-			rec.Run = time.Duration(o.End-jobs[i].Submit-o.Pending) * time.Second // not always the duration: its jobs may end early
+			// not always the duration: its jobs may end early
+			rec.Run = time.Duration(o.End-jobs[i].Submit-o.Pending) * time.Second
 			rec.Service = sched.GPUTime(jobs[i].GPUs, rec.Run)
 			end = max(end, rec.Finish)
 		}

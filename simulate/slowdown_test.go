@@ -35,7 +35,8 @@ func readPenalties(t *testing.T, text string) *variability.Locality {
 // racked is four nodes of two GPUs, two in each of two racks, and one of which no rack is known.
 func racked(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.Parse([]byte("nodes:\n  - {gpus: 2, count: 4, racks: 2}\n  - {gpus: 2, count: 1, name: lone}\n"), "c.yaml")
+	c, err := cluster.Parse([]byte("nodes:\n  - {gpus: 2, count: 4, racks: 2}\n  - {gpus: 2, count: 1, name: lone}\n"),
+		"c.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func truthOf(s *Request, words ...string) *truth {
 func TestSlowdown(t *testing.T) {
 	pm := []float64{1, 1, 1, 1.25, 1, 1, 1, 1, 1, 1}
 	scores := &variability.Scores{Classes: []string{"A", "B"}, PM: [][]float64{pm, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1.5}}}
-	w := truthOf(&Request{Cluster: racked(t), Scores: scores, Files: system.Locality.Holds(readPenalties(t, penaltyTable))})
+	w := truthOf(&Request{Cluster: racked(t), Scores: scores,
+		Files: system.Locality.Holds(readPenalties(t, penaltyTable))})
 	for _, c := range []struct {
 		model, class string
 		gpus         []sched.GPUID
@@ -102,7 +104,8 @@ func TestLocalityPenalty(t *testing.T) {
 		{Request{}, []string{"locality_penalty=2"}, 2},
 		{Request{Scores: alike}, nil, 1.7},
 		{Request{Files: system.Locality.Holds(readPenalties(t, penaltyTable))}, nil, 1.5},
-		{Request{Scores: alike, Files: system.Locality.Holds(readPenalties(t, "model_or_class,gpus_min,level,penalty\nx,1,across,4\n"))}, []string{"locality_penalty=2"}, 2},
+		{Request{Scores: alike, Files: system.Locality.Holds(readPenalties(t,
+			"model_or_class,gpus_min,level,penalty\nx,1,across,4\n"))}, []string{"locality_penalty=2"}, 2},
 	} {
 		c.sim.Cluster = racked(t)
 		if got := truthOf(&c.sim, c.set...).slowdown(viewOf(c.sim.Cluster), job, near); got != c.want {
@@ -116,8 +119,10 @@ func TestLocalityPenalty(t *testing.T) {
 func TestRacksAreHeeded(t *testing.T) {
 	pm := []float64{.75, 1, 1, 1, .75, 1, 1, 1, .75, 1}
 	tr := traceOf(row{0, 3, 1000})
-	for sys, want := range map[string]time.Duration{"pal": 1500 * time.Second, "pm-first": 2250 * time.Second, "packed": 1500 * time.Second} {
-		got := simulate(t, &Request{Trace: tr, Cluster: racked(t), System: sys, Settings: set("locality=f"), Files: system.Locality.Holds(readPenalties(t, penaltyTable)),
+	for sys, want := range map[string]time.Duration{"pal": 1500 * time.Second, "pm-first": 2250 * time.Second,
+		"packed": 1500 * time.Second} {
+		got := simulate(t, &Request{Trace: tr, Cluster: racked(t), System: sys, Settings: set("locality=f"),
+			Files:  system.Locality.Holds(readPenalties(t, penaltyTable)),
 			Scores: &variability.Scores{Name: "s", GPUs: gpusNamed(10), Classes: []string{"A"}, PM: [][]float64{pm}}})
 		if got.PerJob[0].Run != want {
 			t.Errorf("%s: the gang ran %v, want %v", sys, got.PerJob[0].Run, want)
@@ -127,7 +132,8 @@ func TestRacksAreHeeded(t *testing.T) {
 
 // Ensure that a class map changes both what is true and what PAL knows, and that it beats what jobs say.
 func TestClassMapIsHeeded(t *testing.T) {
-	scores := &variability.Scores{Name: "s", GPUs: gpusNamed(3), Classes: []string{"A", "B"}, PM: [][]float64{{1, 2, 1}, {2, 1, 2}}}
+	scores := &variability.Scores{Name: "s", GPUs: gpusNamed(3), Classes: []string{"A", "B"},
+		PM: [][]float64{{1, 2, 1}, {2, 1, 2}}}
 	m, err := variability.ReadClassMap(strings.NewReader("model,class\nnet,B\n"), "f.csv", scores.Classes)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +149,8 @@ func TestClassMapIsHeeded(t *testing.T) {
 		if c.m != nil {
 			settings["classes"], files = "f.csv", system.Classes.Holds(c.m)
 		}
-		out := simulate(t, &Request{Trace: tr, Cluster: mustLoad(t, "1x3"), System: c.system, Settings: settings, Scores: scores, Files: files})
+		out := simulate(t, &Request{Trace: tr, Cluster: mustLoad(t, "1x3"), System: c.system, Settings: settings,
+			Scores: scores, Files: files})
 		if got := out.PerJob[0].Run; got != c.want*time.Second {
 			t.Errorf("map %v, %s: ran %v, want %v s", c.m != nil, c.system, got, c.want)
 		}
@@ -155,13 +162,16 @@ func TestClassMapIsHeeded(t *testing.T) {
 func TestFilesAreChecked(t *testing.T) {
 	one := []float64{1, 1}
 	s := &variability.Scores{Name: "a.csv", GPUs: gpusNamed(2), Classes: []string{"A"}, PM: [][]float64{one}}
-	turned := &variability.Scores{Name: "b.csv", GPUs: []variability.GPU{{Name: "g1"}, {Name: "g0"}}, Classes: []string{"A"}, PM: [][]float64{one}}
+	turned := &variability.Scores{Name: "b.csv", GPUs: []variability.GPU{{Name: "g1"}, {Name: "g0"}},
+		Classes: []string{"A"}, PM: [][]float64{one}}
 	for _, c := range []struct {
 		sim  Request
 		want string
 	}{
-		{Request{Settings: set("classes=x.csv")}, `system: classes="x.csv", want stated, observed, or a file that was read`},
-		{Request{Settings: set("classes=observed"), Files: system.Classes.Holds(&variability.ClassMap{})}, `system: classes="observed", want stated, observed, or a file that was read`},
+		{Request{Settings: set("classes=x.csv")}, `system: classes="x.csv", want stated, observed, or a file that ` +
+			`was read`},
+		{Request{Settings: set("classes=observed"), Files: system.Classes.Holds(&variability.ClassMap{})},
+			`system: classes="observed", want stated, observed, or a file that was read`},
 		{Request{Settings: set("locality=x.csv")}, `system: locality="x.csv", want a file that was read`},
 		{Request{Known: turned}, `variability: b.csv: GPU "g1" is row 1, in a.csv row 2, want GPUs in the same order`},
 	} {

@@ -67,9 +67,11 @@ func (s *Request) build() (*built, error) {
 	if err = set.Err(); err != nil {
 		return nil, fmt.Errorf("system: %s: %w", s.System, err)
 	}
-	b.header = eventlog.Header{Trace: s.Trace.Path, Zone: s.Trace.Zone, Cluster: s.Cluster.Name, System: s.System, Preset: s.Preset, Settings: values,
-		Round: s.Round, Budget: s.Budget, NodeGPUs: w.perNode(), GPUs: w.Cluster.MostGPUs(), Types: b.cluster.Types, Pools: w.Cluster.PoolSpecs(),
-		Seed: s.Cluster.Failures.Seed}
+	b.header = eventlog.Header{Trace: s.Trace.Path, Zone: s.Trace.Zone, Cluster: s.Cluster.Name, System: s.System,
+		Preset: s.Preset, Settings: values,
+		Round: s.Round, Budget: s.Budget, NodeGPUs: w.perNode(), GPUs: w.Cluster.MostGPUs(), Types: b.cluster.Types,
+		Pools: w.Cluster.PoolSpecs(),
+		Seed:  s.Cluster.Failures.Seed}
 	if b.system, err = system.Begin(&b.header, k, w.adapt(p, &b.runtime)); err != nil {
 		return nil, err
 	}
@@ -80,8 +82,9 @@ func (s *Request) build() (*built, error) {
 func (s *Request) buildAlone(p preset, set *key.Settings) (b *built, err error) {
 	for _, k := range [...]*key.Key{&system.SlowGPUs.Key, &system.ReportInterval.Key, &system.ReportNoise.Key} {
 		if set.Has(k.Name) {
-			return nil, wrong("Settings", fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", k.Name,
-				set.Text(k)))
+			return nil, wrong("Settings",
+				fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", k.Name,
+					set.Text(k)))
 		}
 	}
 	b = &built{}
@@ -96,7 +99,8 @@ func (s *Request) knowledge(b *built, set *key.Settings, oracle *speedup.Oracle)
 		return k, wrong("Scores", err)
 	}
 	if k.Zone, err = time.LoadLocation(set.Text(&system.MonthZone.Key)); err != nil {
-		return k, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text(&system.MonthZone.Key))
+		return k, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin",
+			set.Text(&system.MonthZone.Key))
 	}
 	if oracle != nil {
 		if k.Speeds, k.Mix = oracle, s.Mix; k.Mix == nil {
@@ -142,7 +146,8 @@ func progresses(sys system.System, round time.Duration, r sim.Runtime) error {
 		what, idle = "restart_overhead and delays", idle+d
 	}
 	if sys.Every <= idle {
-		return fmt.Errorf("system: %s %v is not longer than %s %v: jobs would restart and never progress; raise it, or set restart_overhead",
+		return fmt.Errorf("system: %s %v is not longer than %s %v: jobs would restart and never progress; raise it, "+
+			"or set restart_overhead",
 			name, sys.Every, what, idle)
 	}
 	return nil

@@ -222,8 +222,8 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 }
 
-// Ensure that every key has an effect: some value of it other than the default gives other events. The keys that name files
-// are read elsewhere.
+// Ensure that every key has an effect: some value of it other than the default gives other events. The keys that name
+// files are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "preempt_limit": "1",
 		"user_limit": "4", "unit": "seconds", "quantum": "100",

@@ -33,7 +33,7 @@ func (m *remarks) note(line string) {
 	}
 }
 
-// originFormat is how our own files tell what the clock showed at time 0.
+// originFormat is how our own files say what the clock showed at time 0.
 const originFormat = "2006-01-02T15:04:05"
 
 // notes returns what is known of t as a whole in lines that start with mark.

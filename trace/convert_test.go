@@ -103,7 +103,8 @@ func TestWriteRefusesUnknownFormats(t *testing.T) {
 	}
 }
 
-// Ensure that clocks are read to the second, across daylight saving where offsets are told, and that nonsense is not.
+// Ensure that clocks are read to the second, across daylight saving where offsets are reported, and that nonsense is
+// not.
 func TestParseClock(t *testing.T) {
 	var p fileClock
 	for _, c := range []struct {

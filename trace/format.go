@@ -51,7 +51,7 @@ type layout struct {
 	zone       string
 	source     string        // what the data are and the rule for run times; "": the format is used for any data
 	origin     time.Time     // what the clock showed at time 0; zero = the format does not say
-	clock      bool          // submissions are told by the clock: time 0 is the earliest
+	clock      bool          // submissions are reported by the clock: time 0 is the earliest
 	unit       time.Duration // of times; 0 = a second
 	anyUnit    bool          // Options.Unit says the unit of times
 	separator  byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space

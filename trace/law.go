@@ -14,7 +14,7 @@ type Law interface {
 	Above(x float64) (share, seconds float64)
 	// Draw returns one duration in seconds, >= 0.
 	Draw(r *rand.Rand) float64
-	// Validate names the first field that is wrong, its value and the wish.
+	// Validate names the first field that is wrong, its value and what is wanted.
 	Validate() error
 }
 

@@ -181,7 +181,7 @@ func noteNodes(nodes map[string]int, places []phillyPlace) {
 	}
 }
 
-// nodeSizes tells how many nodes there are of each size.
+// nodeSizes says how many nodes there are of each size.
 func nodeSizes(nodes map[string]int) string {
 	if len(nodes) == 0 {
 		return ""

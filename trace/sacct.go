@@ -80,7 +80,7 @@ func finishSacct(r *row, j *Job) (wrong string) {
 }
 
 // gpusOf returns the number of GPUs in a list of trackable resources, such as cpu=8,gres/gpu=4,gres/gpu:a100=4, and
-// their type if there is one alone. GPUs that are told by type only are added up.
+// their type if there is one alone. GPUs that are reported by type only are added up.
 func gpusOf(tres string) (n int, typ string, ok bool) {
 	total, typed, types := -1, 0, 0
 	for rest := tres; rest != ""; {

@@ -41,7 +41,7 @@ func readText(r io.Reader, name string) ([]string, error) {
 
 var errLong = fmt.Errorf("more than %d bytes of text, want less", MaxText)
 
-// inFile says where err, met in reading, is: in a damaged file, or else beside it.
+// inFile says where err, met in reading, is: in a damaged file, or else next to it.
 func inFile(name string, line int, err error) error {
 	if errors.Is(err, errGzip) || errors.Is(err, errLong) {
 		return &ParseError{name, line, err.Error()}
@@ -204,7 +204,7 @@ func (l *lines) rows() int {
 	return min(n, size/len("a,0,1,1\n")+1)
 }
 
-// reader returns all blocks for reading. They stay, so that lineAt can tell lines.
+// reader returns all blocks for reading. They stay, so that lineAt can find lines.
 func (l *lines) reader() io.Reader {
 	var list []io.Reader
 	for _, block := range l.blocks {

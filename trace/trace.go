@@ -53,7 +53,7 @@ type Trace struct {
 type Options struct {
 	Format string        // name of the format; "" = told by the header, or by the first row where there is no header
 	Unit   time.Duration // what the number 1 means in a time of a tiresias file; 0 = a second. Other formats refuse it
-	// what the clock showed at time 0, where the format does not say; only what is told of the trace changes
+	// what the clock showed at time 0, where the format does not say; only what is reported of the trace changes
 	Origin time.Time
 	Steps  *StepTimes // how long iterations take, for formats that count them; nil = not known
 	// Jobs and Instances are tables that belong to the task table of PAI, nil = none: users and times of submission,

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// ErrWrite is what errors of writing a trace wrap, so that they can be told from those of reading one.
+// ErrWrite is what errors of writing a trace wrap, so that they can be distinguished from those of reading one.
 var ErrWrite = errors.New("trace: write")
 
 // errProfiled is returned for a trace that does not say what is to be written.

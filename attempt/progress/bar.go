@@ -159,7 +159,8 @@ func parseRich(line []byte) (b bar, ok bool) {
 	if first < 0 {
 		return bar{}, false
 	}
-	last := max(bytes.LastIndex(line, []byte("━")), bytes.LastIndex(line, []byte("╸")), bytes.LastIndex(line, []byte("╺")))
+	last := max(bytes.LastIndex(line, []byte("━")), bytes.LastIndex(line, []byte("╸")),
+		bytes.LastIndex(line, []byte("╺")))
 	text := bytes.TrimLeft(line[last+len("━"):], " ")
 	count, text, _ := bytes.Cut(text, []byte(" "))
 	if bytes.IndexByte(count, '/') < 0 || !b.count(count) || !isTime(text) {
@@ -174,8 +175,8 @@ func parseRich(line []byte) (b bar, ok bool) {
 	return b, true
 }
 
-// findEpoch reads "Epoch 3", "epoch: 3/10" or "Epoch [3/10]" in the name. With a total, tqdm's first epoch is taken for 1, as
-// people write it; without, and with Rich, Lightning draws, whose first one is 0.
+// findEpoch reads "Epoch 3", "epoch: 3/10" or "Epoch [3/10]" in the name. With a total, tqdm's first epoch is taken for
+// 1, as people write it; without, and with Rich, Lightning draws, whose first one is 0.
 func (b *bar) findEpoch() {
 	b.epoch = -1
 	i := indexWord(b.name, "epoch")
@@ -214,7 +215,8 @@ func leadingWhole(b []byte) (n int64, rest []byte) {
 	return n, b[i:]
 }
 
-// foreign reports whether a word, in whatever case, is one of those in the name of a bar that does not count training steps.
+// foreign reports whether a word, in whatever case, is one of those in the name of a bar that does not count training
+// steps.
 func foreign(word []byte) bool {
 	var small [len("preprocessing")]byte
 	if len(word) > len(small) {
@@ -225,7 +227,8 @@ func foreign(word []byte) bool {
 	}
 	switch string(small[:len(word)]) {
 	case "val", "valid", "validation", "validating", "eval", "evaluating", "evaluation", "test", "testing",
-		"predict", "predicting", "prediction", "sanity", "inference", "loading", "downloading", "fetching", "uploading", "map", "filter",
+		"predict", "predicting", "prediction", "sanity", "inference", "loading", "downloading", "fetching", "uploading",
+		"map", "filter",
 		"tokenizing", "generating", "extracting", "saving", "preprocessing", "epochs":
 		return true
 	}
@@ -235,7 +238,7 @@ func foreign(word []byte) bool {
 // stepUnits are the units of bars that count training steps.
 var stepUnits = []string{"it", "step", "steps", "batch", "batches", "iter", "iters"}
 
-// training reports whether b counts training steps, as far as its name and unit tell.
+// training reports whether b counts training steps, as far as its name and unit show.
 func (b *bar) training() bool {
 	for i := 0; i < len(b.name); i++ {
 		begin := i
@@ -263,7 +266,8 @@ func (b *bar) outer() bool {
 	return string(bytes.TrimSpace(b.unit)) == "epoch" || b.epoch < 0 && indexWord(b.name, "epochs") >= 0
 }
 
-// indexWord returns where word, in lower case, stands in text as a word of its own, in whatever case; -1 if it does not.
+// indexWord returns where word, in lower case, stands in text as a word of its own, in whatever case; -1 if it does
+// not.
 func indexWord(text []byte, word string) int {
 	for i := 0; i+len(word) <= len(text); i++ {
 		if i > 0 && letters[text[i-1]] != 0 {
@@ -280,8 +284,8 @@ func indexWord(text []byte, word string) int {
 	return -1
 }
 
-// letters are the letters that words are made of, in lower case; 0 = none. Figures do not belong to words: "Epoch3" is a word and a
-// number.
+// letters are the letters that words are made of, in lower case; 0 = none. Figures do not belong to words: "Epoch3" is
+// a word and a number.
 var letters = func() (table [256]byte) {
 	table['_'] = '_'
 	for c := byte('a'); c <= 'z'; c++ {

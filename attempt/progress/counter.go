@@ -42,8 +42,8 @@ func (c *counter) take(b *bar) (m Reading) {
 	return m
 }
 
-// same reports whether a bar is the one that counts. Without names, only about as large ones are: data may be of another
-// size in the next pass, but an evaluation within a training is far smaller.
+// same reports whether a bar is the one that counts. Without names, only about as large ones are: data may be of
+// another size in the next pass, but an evaluation within a training is far smaller.
 func (c *counter) same(name uint64, total int64) bool {
 	if name == c.name && name != noName {
 		return true
@@ -110,8 +110,8 @@ func nameKey(name []byte) uint64 {
 	return h
 }
 
-// wordCounter makes one count of the steps that lines in words tell. A fall while the epoch rises starts a new pass; any
-// other fall is one.
+// wordCounter makes one count of the steps that lines in words tell. A fall while the epoch rises starts a new pass;
+// any other fall is one.
 type wordCounter struct {
 	at, base int64
 	epoch    int64

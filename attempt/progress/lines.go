@@ -11,8 +11,8 @@ type splitter struct {
 	begun []byte // of a line that has not ended; of MaxLine bytes if it is to be passed over
 }
 
-// next takes the first line off b and returns it with what is left; ok is false if b ends before the line does. The line
-// is valid until the next call.
+// next takes the first line off b and returns it with what is left; ok is false if b ends before the line does. The
+// line is valid until the next call.
 func (s *splitter) next(b []byte) (line, rest []byte, ok bool) {
 	i := lineEnd(b)
 	if i < 0 {
@@ -44,8 +44,8 @@ func (s *splitter) keep(part []byte) {
 	s.begun = append(s.begun, part[:min(len(part), MaxLine-len(s.begun))]...)
 }
 
-// near is how far is looked for one of the ends of a line before the other: in output that has but one of them, looking for
-// the other would take longer than all else.
+// near is how far is looked for one of the ends of a line before the other: in output that has but one of them, looking
+// for the other would take longer than all else.
 const near = 256
 
 // lineEnd returns where the first line of b ends, -1 if it does not.
@@ -66,7 +66,8 @@ func lineEnd(b []byte) int {
 	return -1
 }
 
-// fromMark returns what is left of b, which starts with a line, without whole lines at its start that have nothing made for us.
+// fromMark returns what is left of b, which starts with a line, without whole lines at its start that have nothing made
+// for us.
 func fromMark(b []byte) []byte {
 	i := bytes.Index(b, []byte(ownMark))
 	if i < 0 {
@@ -75,7 +76,8 @@ func fromMark(b []byte) []byte {
 	return b[bytes.LastIndexAny(b[:i], "\r\n")+1:]
 }
 
-// plainText returns line without the escape sequences that move the cursor and colour text. It uses to if there are any.
+// plainText returns line without the escape sequences that move the cursor and colour text. It uses to if there are
+// any.
 func plainText(to, line []byte) (text, buffer []byte) {
 	i := bytes.IndexByte(line, escape)
 	if i < 0 {

@@ -7,44 +7,46 @@ import (
 	"time"
 )
 
-// Odometer turns what a job tells of its progress into the work that it has done and the rate at which it does more, over all
-// its attempts, whatever their width and batch size.
+// Odometer turns what a job says of its progress into the work that it has done and the rate at which it does more,
+// over all its attempts, whatever their width and batch size.
 //
-// Progress is counted in samples: those that the job tells; else its steps times the global batch size, where that is decided for
-// it; else in steps. A count is turned into work by the reference: the speed that was measured first, scaled in proportion
-// to the asked width. So an hour of work is what an hour on the asked GPUs achieves, as far as the first measurement tells, and
-// the rate is 1 there. The reference is fixed for the life of the job: a rate means the same in all its attempts. Up to the first
-// measurement the mean speed stands in for it.
+// Progress is counted in samples: those that the job says; else its steps times the global batch size, where that is
+// decided for it; else in steps. A count is turned into work by the reference: the speed that was measured first,
+// scaled in proportion to the asked width. So an hour of work is what an hour on the asked GPUs achieves, as far as the
+// first measurement shows, and the rate is 1 there. The reference is fixed for the life of the job: a rate means the
+// same in all its attempts. Up to the first measurement the mean speed stands in for it.
 //
 // A job that goes back has lost work; what it counts by then is believed.
 //
 // Source: specification of the manager, section 5.3; the reference is ours.
 type Odometer struct {
 	Kept
-	Apart   time.Duration // between the readings that a speed is measured from, at least; 0 = the default of Rate
-	want    int           // width asked
-	known   time.Duration // work that the log knows of, until counts tell
-	counts  bool          // they do
-	step    int64         // last
-	count   float64       // last
-	sum     float64       // seen to be counted, while there is no reference
-	took    float64       // by that, in seconds on the asked width
-	first   time.Time     // of the reading that met the first count of the attempt: what was written before is no measure
-	last    time.Time     // of the last count
-	turned  bool          // the first step of the attempt is known
-	batch   int           // of the attempt; 0 = the job's own affair
-	footing Footing       // of the attempt
-	window  Rate          // on this footing
+	Apart  time.Duration // between the readings that a speed is measured from, at least; 0 = the default of Rate
+	want   int           // width asked
+	known  time.Duration // work that the log knows of, until counts tell
+	counts bool          // they do
+	step   int64         // last
+	count  float64       // last
+	sum    float64       // seen to be counted, while there is no reference
+	took   float64       // by that, in seconds on the asked width
+	// of the reading that met the first count of the attempt: what was written before is no measure
+	first   time.Time
+	last    time.Time // of the last count
+	turned  bool      // the first step of the attempt is known
+	batch   int       // of the attempt; 0 = the job's own affair
+	footing Footing   // of the attempt
+	window  Rate      // on this footing
 }
 
 // Kept is what of an Odometer outlives its process. The zero value knows nothing.
 type Kept struct {
-	Reference float64 `json:"reference"`        // counts per second of work; 0 = nothing was measured yet
-	Beside    bool    `json:"beside,omitempty"` // that was measured beside other jobs: how fast it is alone is not known
-	Samples   bool    `json:"samples"`          // counts are samples that the job told
-	Batch     int     `json:"batch,omitempty"`  // the last by which steps were counted; 0 = none was
-	Marks     []Mark  `json:"marks,omitempty"`  // how steps are counted: by rising Step, the first 0
-	Paces     []Pace  `json:"paces,omitempty"`  // what was measured, the latest last
+	Reference float64 `json:"reference"` // counts per second of work; 0 = nothing was measured yet
+	// that was measured next to other jobs: how fast it is alone is not known
+	Beside  bool   `json:"beside,omitempty"`
+	Samples bool   `json:"samples"`         // counts are samples that the job told
+	Batch   int    `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
+	Marks   []Mark `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
+	Paces   []Pace `json:"paces,omitempty"` // what was measured, the latest last
 }
 
 // Mark is a step from which on each step is so many counts.
@@ -76,7 +78,8 @@ func (k *Kept) Validate() error {
 		return fmt.Errorf("%d paces, want at most %d", len(k.Paces), mostPaces)
 	}
 	for i, m := range k.Marks {
-		if i == 0 && m.Step != 0 || i > 0 && m.Step < k.Marks[i-1].Step || !(m.Count >= 0) || !(m.PerStep > 0) || math.IsInf(m.Count+m.PerStep, 1) {
+		if i == 0 && m.Step != 0 || i > 0 && m.Step < k.Marks[i-1].Step || !(m.Count >= 0) || !(m.PerStep > 0) ||
+			math.IsInf(m.Count+m.PerStep, 1) {
 			return fmt.Errorf("mark %d: %+v, want steps that rise from 0, counts >= 0, more than 0 for each step", i, m)
 		}
 	}
@@ -96,15 +99,16 @@ const (
 	mostPaces = 32 // remembered
 )
 
-// NewOdometer returns the odometer of a job that asked for so many GPUs, with what was kept of it, and the work that the log
-// knows of.
+// NewOdometer returns the odometer of a job that asked for so many GPUs, with what was kept of it, and the work that
+// the log knows of.
 func NewOdometer(want int, kept Kept, known time.Duration) *Odometer {
 	o := &Odometer{Kept: kept, want: max(want, 1), known: known}
 	o.Begin(o.want, 0)
 	return o
 }
 
-// Begin says that an attempt on so many GPUs starts, or is met again. Its batch size is 0 if it is the job's own affair.
+// Begin says that an attempt on so many GPUs starts, or is met again. Its batch size is 0 if it is the job's own
+// affair.
 func (o *Odometer) Begin(width, batch int) {
 	o.batch, o.footing = batch, Footing{Width: max(width, 1), Batch: batch, Tenants: 1}
 	o.first, o.turned, o.window = time.Time{}, false, Rate{Apart: o.Apart}
@@ -157,7 +161,7 @@ func (o *Odometer) note(at time.Time, count float64, anew bool) {
 // wide returns the width over the one asked.
 func (o *Odometer) wide() float64 { return float64(o.footing.Width) / float64(o.want) }
 
-// toSamples goes over to counting samples that are told, at the first of them: what is done is worth what it was.
+// toSamples goes over to counting samples that are reported, at the first of them: what is done is worth what it was.
 func (o *Odometer) toSamples(m *Reading) {
 	if o.Samples {
 		return
@@ -188,8 +192,8 @@ func (o *Odometer) scale(k float64) {
 	}
 }
 
-// counted returns the count at a step. From the first step of an attempt on, steps count by the batch size of the attempt; those
-// before it, done or not, as they did.
+// counted returns the count at a step. From the first step of an attempt on, steps count by the batch size of the
+// attempt; those before it, done or not, as they did.
 func (o *Odometer) counted(step int64, anew bool) float64 {
 	if o.batch > 0 && o.Batch == 0 { // so far steps; for want of better, of this batch size
 		o.scale(float64(o.batch))
@@ -217,8 +221,8 @@ func (o *Odometer) counted(step int64, anew bool) float64 {
 
 func (m *Mark) at(step int64) float64 { return m.Count + float64(step-m.Step)*m.PerStep }
 
-// Measure looks at how fast the job has become, and reports whether Kept has something to keep that it had not: a first pace on a
-// footing.
+// Measure looks at how fast the job has become, and reports whether Kept has something to keep that it had not: a first
+// pace on a footing.
 func (o *Odometer) Measure() (news bool) {
 	speed, ok := o.window.PerSecond()
 	if !ok || !(speed > 0) {
@@ -277,8 +281,9 @@ func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds*float64(time.Second), float64(MaxWork)))
 }
 
-// Rate returns work per time on the footing that the attempt has: as measured there last; else as on the same width and batch
-// size beside another number of tenants; else as measured last of all, in proportion to the width, the reference where nothing was.
+// Rate returns work per time on the footing that the attempt has: as measured there last; else as on the same width and
+// batch size next to another number of tenants; else as measured last of all, in proportion to the width, the reference
+// where nothing was.
 func (o *Odometer) Rate() float64 {
 	i := o.pace(func(f Footing) bool { return f == o.footing })
 	if i < 0 {

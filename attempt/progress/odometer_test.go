@@ -66,8 +66,9 @@ func (r *ride) shows(when string, rate, work float64) {
 	}
 }
 
-// Ensure that a job twice as wide is predicted to be twice as fast, and is then as fast as it is measured, be its scaling
-// perfect or poor; that it returns to what was measured where it returns; and that work means the same throughout.
+// Ensure that a job twice as wide is predicted to be twice as fast, and is then as fast as it is measured, be its
+// scaling perfect or poor; that it returns to what was measured where it returns; and that work means the same
+// throughout.
 func TestWidths(t *testing.T) {
 	t.Parallel()
 	for scaling, speed := range map[string]float64{"perfect": 20, "poor": 12, "worse than one": 8} {
@@ -105,8 +106,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Ensure that progress is counted in samples where the batch size changes, be they told or steps times the batch size, so
-// that fewer and larger steps are no slowdown; also if the job goes back to a step of the batch size before.
+// Ensure that progress is counted in samples where the batch size changes, be they told or steps times the batch size,
+// so that fewer and larger steps are no slowdown; also if the job goes back to a step of the batch size before.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	for told, unit := range map[string]int64{"told": 1, "steps": 0} {
@@ -133,7 +134,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Ensure that samples that a job tells count, not its steps, whatever its batch size does.
+// Ensure that samples that a job says count, not its steps, whatever its batch size does.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	o := NewOdometer(1, Kept{}, 0)
@@ -156,7 +157,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Ensure that a job which starts to tell samples, or whose batch size starts to be decided, keeps its work and its rate.
+// Ensure that a job which starts to tell samples, or whose batch size starts to be decided, keeps its work and its
+// rate.
 func TestOtherCount(t *testing.T) {
 	t.Parallel()
 	r := newRide(t, 1)
@@ -290,7 +292,8 @@ func FuzzOdometer(f *testing.F) {
 // Ensure that what is kept can be read again, and that what no one measured is refused with a word that helps.
 func TestKeptValidate(t *testing.T) {
 	good := func() Kept {
-		return Kept{Reference: 2, Batch: 64, Marks: []Mark{{0, 0, 1}, {10, 10, 64}}, Paces: []Pace{{Footing{2, 64, 1}, 3}}}
+		return Kept{Reference: 2, Batch: 64, Marks: []Mark{{0, 0, 1}, {10, 10, 64}},
+			Paces: []Pace{{Footing{2, 64, 1}, 3}}}
 	}
 	for _, k := range []Kept{{}, good()} {
 		if err := k.Validate(); err != nil {
@@ -302,11 +305,22 @@ func TestKeptValidate(t *testing.T) {
 		"reference NaN, batch 64, want them >= 0": func(k *Kept) { k.Reference = math.NaN() },
 		"reference 2, batch -1, want them >= 0":   func(k *Kept) { k.Batch = -1 },
 		"33 paces, want at most 32":               func(k *Kept) { k.Paces = make([]Pace, 33) },
-		"mark 0: {Step:1 Count:0 PerStep:1}, want steps that rise from 0, counts >= 0, more than 0 for each step":    func(k *Kept) { k.Marks[0].Step = 1 },
-		"mark 1: {Step:-1 Count:10 PerStep:64}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(k *Kept) { k.Marks[1].Step = -1 },
-		"mark 1: {Step:10 Count:10 PerStep:0}, want steps that rise from 0, counts >= 0, more than 0 for each step":  func(k *Kept) { k.Marks[1].PerStep = 0 },
-		"pace 0: {Footing:{Width:0 Batch:64 Tenants:1} PerSecond:3}, want all > 0, the batch >= 0":                   func(k *Kept) { k.Paces[0].Width = 0 },
-		"pace 0: {Footing:{Width:2 Batch:64 Tenants:1} PerSecond:+Inf}, want all > 0, the batch >= 0":                func(k *Kept) { k.Paces[0].PerSecond = math.Inf(1) },
+		"mark 0: {Step:1 Count:0 PerStep:1}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(
+			k *Kept) {
+			k.Marks[0].Step = 1
+		},
+		"mark 1: {Step:-1 Count:10 PerStep:64}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(k *Kept) {
+			k.Marks[1].Step = -1
+		},
+		"mark 1: {Step:10 Count:10 PerStep:0}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(k *Kept) {
+			k.Marks[1].PerStep = 0
+		},
+		"pace 0: {Footing:{Width:0 Batch:64 Tenants:1} PerSecond:3}, want all > 0, the batch >= 0": func(k *Kept) {
+			k.Paces[0].Width = 0
+		},
+		"pace 0: {Footing:{Width:2 Batch:64 Tenants:1} PerSecond:+Inf}, want all > 0, the batch >= 0": func(k *Kept) {
+			k.Paces[0].PerSecond = math.Inf(1)
+		},
 	} {
 		k := good()
 		if spoil(&k); k.Validate() == nil || k.Validate().Error() != want {

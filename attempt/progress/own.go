@@ -3,7 +3,8 @@ package progress
 // ownMark starts a line made for us.
 const ownMark = "TRAINYARD "
 
-// own reads the words of a line made for us, what follows the mark: name=value, or the name of a fact, with blanks between.
+// own reads the words of a line made for us, what follows the mark: name=value, or the name of a fact, with blanks
+// between.
 func own(text []byte) (m Reading) {
 	for len(text) > 0 {
 		end, equals := 0, -1

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Ensure that lines are read by the user's pattern, that only those for us are believed beside it, and what is wrong with one is said.
+// Ensure that lines are read by the user's pattern, that only those for us are believed next to it, and what is wrong
+// with one is said.
 func TestPattern(t *testing.T) {
 	p, err := ParsePattern(`^it (?P<step>\d+)(?:/(?P<total>\d+))? .*loss: (?P<loss>[\d.e-]+)`)
 	if err != nil {
@@ -33,10 +34,14 @@ func TestPattern(t *testing.T) {
 		r.Match(p)
 	}
 	for text, want := range map[string]string{
-		`step (\d+)`:     "pattern \"step (\\\\d+)\" without a group (?P<step>...), (?P<epoch>...) or (?P<samples>...), want one at least",
-		`(?P<stop>\d+)`:  `pattern with the group "stop", want some of step, total, epoch, samples, samples_per_sec, loss`,
-		`(?P<step>\d+`:   "pattern \"(?P<step>\\\\d+\": error parsing regexp: missing closing ): `(?P<step>\\d+`, want a regular expression (RE2)",
-		`(?P<total>\d+)`: "pattern \"(?P<total>\\\\d+)\" without a group (?P<step>...), (?P<epoch>...) or (?P<samples>...), want one at least",
+		`step (\d+)`: "pattern \"step (\\\\d+)\" without a group (?P<step>...), (?P<epoch>...) or " +
+			"(?P<samples>...), want one at least",
+		`(?P<stop>\d+)`: `pattern with the group "stop", want some of step, total, epoch, samples, ` +
+			`samples_per_sec, loss`,
+		`(?P<step>\d+`: "pattern \"(?P<step>\\\\d+\": error parsing regexp: missing closing ): `(?P<step>\\d+`, " +
+			"want a regular expression (RE2)",
+		`(?P<total>\d+)`: "pattern \"(?P<total>\\\\d+)\" without a group (?P<step>...), (?P<epoch>...) or " +
+			"(?P<samples>...), want one at least",
 	} {
 		if _, err := ParsePattern(text); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -52,7 +57,8 @@ func FuzzPattern(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if m := p.read([]byte(line)); m.Step < 0 || m.Total < 0 || m.Samples < 0 || !(m.Loss >= 0) || !(m.Epoch >= 0) || !(m.Speed >= 0) {
+		if m := p.read([]byte(line)); m.Step < 0 || m.Total < 0 || m.Samples < 0 || !(m.Loss >= 0) || !(m.Epoch >= 0) ||
+			!(m.Speed >= 0) {
 			t.Errorf("%q of %q: %+v", text, line, m)
 		}
 	})

@@ -16,12 +16,14 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // names of facts, in the order of their bits.
-var names = [fields]string{"step", "total", "epoch", "samples", "speed", "loss", "grad_sqr", "grad_var", "saved_step", "saved", "ready", "done"}
+var names = [fields]string{"step", "total", "epoch", "samples", "speed", "loss", "grad_sqr", "grad_var", "saved_step",
+	"saved", "ready", "done"}
 
 // written writes a reading for people.
 func written(m Reading) string {
 	var b strings.Builder
-	values := [fields]any{m.Step, m.Total, math.Round(m.Epoch*1e6) / 1e6, m.Samples, m.Speed, m.Loss, m.GradSqr, m.GradVar, m.SavedStep}
+	values := [fields]any{m.Step, m.Total, math.Round(m.Epoch*1e6) / 1e6, m.Samples, m.Speed, m.Loss, m.GradSqr,
+		m.GradVar, m.SavedStep}
 	if m.Anew {
 		b.WriteString("anew ")
 	}
@@ -93,8 +95,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// Ensure that a log that is named is understood by that name too, and not as another; and that nothing but our own lines
-// is looked at if that is asked for.
+// Ensure that a log that is named is understood by that name too, and not as another; and that nothing but our own
+// lines is looked at if that is asked for.
 func TestFrom(t *testing.T) {
 	last := func(from From, file string) string {
 		text, err := os.ReadFile("testdata/" + file + ".log")
@@ -130,7 +132,8 @@ func TestFrom(t *testing.T) {
 			t.Errorf("%s: %v, %v", w, f, err)
 		}
 	}
-	if _, err := ParseFrom("tensorboard"); fmt.Sprint(err) != `progress from "tensorboard", want auto, own, tqdm, hf, lightning or steps` {
+	if _, err := ParseFrom("tensorboard"); fmt.Sprint(err) !=
+		`progress from "tensorboard", want auto, own, tqdm, hf, lightning or steps` {
 		t.Error(err)
 	}
 }
@@ -138,15 +141,19 @@ func TestFrom(t *testing.T) {
 // Ensure that files and sockets are read as objects, their own lines too, and never as logs.
 func TestObjects(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{`{"step": 120, "total": 90000, "epoch": 1.5, "loss": 2.1, "samples": 30720, "samples_per_sec": 812.5}`, "step=120 total=90000 epoch=1.5 samples=30720 speed=812.5 loss=2.1"},
+		{`{"step": 120, "total": 90000, "epoch": 1.5, "loss": 2.1, "samples": 30720, "samples_per_sec": 812.5}`,
+			"step=120 total=90000 epoch=1.5 samples=30720 speed=812.5 loss=2.1"},
 		{`{"step":1,"total_steps":9}`, "step=1 total=9"},
-		{`{"grad_sqr": 1e-3, "grad_var": 2, "unknown": {"step": 7, "a": [{"step": 8}]}, "step": "3"}`, "step=3 grad_sqr=0.001 grad_var=2"},
+		{`{"grad_sqr": 1e-3, "grad_var": 2, "unknown": {"step": 7, "a": [{"step": 8}]}, "step": "3"}`,
+			"step=3 grad_sqr=0.001 grad_var=2"},
 		{`  {"step": 7, "saved": true}`, "saved_step=7 saved"},
 		{`{"saved": false, "ready": true, "done": true}`, "ready done"},
 		{`TRAINYARD step=4`, "step=4"},
-		{`{"step": -1}`, ""}, {`{"step": 1.5}`, ""}, {`{"step": 1e3}`, ""}, {`{"step": 99999999999999999999}`, ""}, {`{"step": null}`, ""},
+		{`{"step": -1}`, ""}, {`{"step": 1.5}`, ""}, {`{"step": 1e3}`, ""}, {`{"step": 99999999999999999999}`, ""},
+		{`{"step": null}`, ""},
 		{`{"loss": NaN}`, ""}, {`{"loss": Infinity, "step": 2}`, "step=2"}, {`{"loss": 1e999}`, ""},
-		{`[{"step": 1}]`, ""}, {`{`, ""}, {`{"step"`, ""}, {`{"step":`, ""}, {`{"step": 1`, ""}, {`{"a\"}: 1, "step": 1}`, ""},
+		{`[{"step": 1}]`, ""}, {`{`, ""}, {`{"step"`, ""}, {`{"step":`, ""}, {`{"step": 1`, ""},
+		{`{"a\"}: 1, "step": 1}`, ""},
 		{`{"a": {"b": "}}}"}, "step": 5}`, "step=5"}, {`{"a": [[[`, ""},
 		{`step 1/10`, ""}, {` 45%|####5     | 450/1000 [00:12<00:15, 36.10it/s]`, ""},
 	} {
@@ -165,7 +172,8 @@ func TestSourcesApart(t *testing.T) {
 	for _, part := range []struct {
 		source Source
 		text   string
-	}{{Output, "TRAINYARD st"}, {Errors, "TRAINYARD lo"}, {File, `{"sam`}, {Output, "ep=5\n"}, {Errors, "ss=2\n"}, {File, "ples\": 7}\n"}, {Socket, `{"epoch": 1}`}} {
+	}{{Output, "TRAINYARD st"}, {Errors, "TRAINYARD lo"}, {File, `{"sam`}, {Output, "ep=5\n"}, {Errors, "ss=2\n"},
+		{File, "ples\": 7}\n"}, {Socket, `{"epoch": 1}`}} {
 		for m := range r.Read(part.source, []byte(part.text)) {
 			got += written(m) + ";"
 		}
@@ -204,8 +212,10 @@ func TestLongLines(t *testing.T) {
 // Ensure that escape sequences go and text stays.
 func TestPlainText(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"", ""}, {"plain", "plain"}, {"\x1b[31mred\x1b[0m", "red"}, {"\x1b[A\x1b[2K\x1b[1;2Hx", "x"}, {"a\x1b]0;title\x07b", "ab"},
-		{"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"}, {"a\x1b", "a"}, {"a\x1b[", "a"}, {"a\x1b]x", "a"}, {"a\x1bMb", "ab"}, {"\x1b\x1b[31m", "[31m"},
+		{"", ""}, {"plain", "plain"}, {"\x1b[31mred\x1b[0m", "red"}, {"\x1b[A\x1b[2K\x1b[1;2Hx", "x"},
+		{"a\x1b]0;title\x07b", "ab"},
+		{"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"}, {"a\x1b", "a"}, {"a\x1b[", "a"}, {"a\x1b]x", "a"},
+		{"a\x1bMb", "ab"}, {"\x1b\x1b[31m", "[31m"},
 	} {
 		if got, _ := plainText(nil, []byte(c.in)); string(got) != c.want {
 			t.Errorf("%q: %q, want %q", c.in, got, c.want)
@@ -236,8 +246,8 @@ func TestRateOfOnePause(t *testing.T) {
 	}
 }
 
-// Ensure that pauses that come again and again move the rate by far less than their share of the time, a quarter here, and that
-// a fall starts again.
+// Ensure that pauses that come again and again move the rate by far less than their share of the time, a quarter here,
+// and that a fall starts again.
 func TestRate(t *testing.T) {
 	var r Rate
 	at := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -293,7 +303,8 @@ func FuzzReader(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"step": 1, "a": [{"b"`), uint16(1))
-	f.Add([]byte("Epoch 9223372036854775807/9223372036854775807: 1%| | 1/9007199254740992 [00:12<00:15, 36.10it/s]\n"), uint16(0))
+	f.Add([]byte("Epoch 9223372036854775807/9223372036854775807: 1%| | 1/9007199254740992 [00:12<00:15, 36.10it/s]\n"),
+		uint16(0))
 	f.Fuzz(func(t *testing.T, text []byte, size uint16) {
 		for _, source := range []Source{Output, File} {
 			whole := readAll(Auto, source, text, len(text)+1)
@@ -327,7 +338,8 @@ func BenchmarkRead(b *testing.B) {
 		{"tqdm", "\rEpoch 3:  45%|████▌     | 450/1000 [00:12<00:15, 36.10it/s, v_num=0, train_loss=0.131]"},
 		{"hf", "{'loss': 2.1, 'grad_norm': 1.9, 'learning_rate': 4.9e-05, 'epoch': 0.5}\n"},
 		{"steps", "[2026-11-22 03:44:19] step 100/1000 | loss: 2.4000 | 812.5 samples/s | lr 3.0e-4\n"},
-		{"other", "2026-11-22 03:44:19,123 INFO worker 3: the quick brown fox has read shard 17 of the data set, all is well\n"},
+		{"other", "2026-11-22 03:44:19,123 INFO worker 3: the quick brown fox has read shard 17 of the data set, all " +
+			"is well\n"},
 		{"brackets", strings.Repeat("1/2 [00:00", 400) + "]\n"},
 		{"words", strings.Repeat("epoch step samples ", 200) + "\n"},
 		{"braces", "{'" + strings.Repeat("a':{'", 800) + "\n"},
@@ -348,8 +360,10 @@ func BenchmarkRead(b *testing.B) {
 
 // Ensure that numbers are read at sight as strconv reads them.
 func FuzzNumbers(f *testing.F) {
-	for _, text := range []string{"", "0", "007", "90000", "+5", "-0", "2.1", ".5", "5.", ".", "1.2.3", "0.1234567890123", "999999999999999", "1234567890123456", "9223372036854775807",
-		"9223372036854775808", "4.9e-05", "1e400", "0x10", "1_0", "nan", "3.14159265358979", "0000000000000000000000000000000000001"} {
+	for _, text := range []string{"", "0", "007", "90000", "+5", "-0", "2.1", ".5", "5.", ".", "1.2.3",
+		"0.1234567890123", "999999999999999", "1234567890123456", "9223372036854775807",
+		"9223372036854775808", "4.9e-05", "1e400", "0x10", "1_0", "nan", "3.14159265358979",
+		"0000000000000000000000000000000000001"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

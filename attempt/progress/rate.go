@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Rate estimates how fast a count rises while it does: the median of the slopes between readings of a window that are at most
-// lags apart. A pause for a checkpoint or an evaluation does not move it much, nor does a burst of lines after one: it is the
-// speed of the training proper, not what all of a run comes to. The zero value is ready to use.
+// Rate estimates how fast a count rises while it does: the median of the slopes between readings of a window that are
+// at most lags apart. A pause for a checkpoint or an evaluation does not move it much, nor does a burst of lines after
+// one: it is the speed of the training proper, not what all of a run comes to. The zero value is ready to use.
 //
 // The first reading after a start is cut: up to the next one, a training still warms up.
 //
-// Source: specification of the manager, section 5.3, asks for a robust slope over a window; this one is ours, after Theil and
-// Sen, who take all pairs: one pause in the middle of a window is between half of those.
+// Source: specification of the manager, section 5.3, asks for a robust slope over a window; this one is ours, after
+// Theil and Sen, who take all pairs: one pause in the middle of a window is between half of those.
 type Rate struct {
 	Apart  time.Duration // between readings, at least; 0 = apart
 	points [window]point // of this run of counts, oldest first
@@ -27,7 +27,8 @@ type point struct {
 	count float64
 }
 
-// Size of a Rate: readings are apart by at least apart, unless it says otherwise, so that a window is 2 minutes or longer.
+// Size of a Rate: readings are apart by at least apart, unless it says otherwise, so that a window is 2 minutes or
+// longer.
 const (
 	window = 25
 	apart  = 5 * time.Second
@@ -35,8 +36,9 @@ const (
 	enough = 3 // readings before there is an estimate
 )
 
-// Add takes in that the count was so large at a time, by the caller's clock, which must not fall. A count that falls, or that
-// the caller says counts something else (again), starts a new window: what was lost and is done again has its own speed.
+// Add takes in that the count was so large at a time, by the caller's clock, which must not fall. A count that falls,
+// or that the caller says counts something else (again), starts a new window: what was lost and is done again has its
+// own speed.
 func (r *Rate) Add(at time.Duration, count float64, anew bool) {
 	fell := anew || count < r.last
 	r.last = count

@@ -59,15 +59,15 @@ const (
 	ofOwn
 )
 
-// Reader reads the progress of one attempt. A fact that a better way has told is not taken from a worse one any more: lines
-// made for us are better than dictionaries, these than bars, and these than words.
+// Reader reads the progress of one attempt. A fact that a better way has told is not taken from a worse one any more:
+// lines made for us are better than dictionaries, these than bars, and these than words.
 type Reader struct {
 	from   From
 	match  *Pattern // nil = none
 	skims  bool
 	lines  [sources]splitter
 	buffer []byte       // of a line without escape sequences
-	ranks  [fields]rank // by which a fact was told last
+	ranks  [fields]rank // by which a fact was reported last
 	bars   counter
 	words  wordCounter
 }
@@ -78,8 +78,8 @@ func NewReader(from From) *Reader { return &Reader{from: from} }
 // Match has lines of logs read by a pattern, instead of as From says.
 func (r *Reader) Match(p *Pattern) { r.match = p }
 
-// Skim has the Reader pass over the lines of logs from now on, or look at them again. Lines made for us count all the same: it takes a
-// fraction of the time.
+// Skim has the Reader pass over the lines of logs from now on, or look at them again. Lines made for us count all the
+// same: it takes a fraction of the time.
 func (r *Reader) Skim(on bool) { r.skims = on }
 
 // Read takes a chunk, torn anywhere, and yields what the lines that end in it tell, in their order. All of it is to be

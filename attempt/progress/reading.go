@@ -26,13 +26,13 @@ const (
 	fields = 12
 )
 
-// Reading is what one line tells. Has says which of the other fields mean something; all are finite and >= 0.
+// Reading is what one line says. Has says which of the other fields mean something; all are finite and >= 0.
 type Reading struct {
 	Has       Field
 	Anew      bool    // Step counts something else than before: no difference to an earlier one means anything
 	Step      int64   // training steps done, since the start or, where the log restarts its count, since this start
 	Total     int64   // steps in all; 0 = not known, contrary to what was said before
-	Epoch     float64 // epochs complete, and of the next the share that is done, where that is told
+	Epoch     float64 // epochs complete, and of the next the share that is done, where that is reported
 	Samples   int64   // samples seen in all
 	Speed     float64 // samples per second, as the job says
 	Loss      float64
@@ -116,8 +116,8 @@ func (m *Reading) settle() {
 // longest is how many bytes a number may have: enough for any, and few enough that none of it is allocated.
 const longest = 32
 
-// digits reads decimal digits, with a point among them if one may be: n over ten to the number of places. It knows none but those that
-// an int64 and a float64 hold as they are; ok is false of all others.
+// digits reads decimal digits, with a point among them if one may be: n over ten to the number of places. It knows none
+// but those that an int64 and a float64 hold as they are; ok is false of all others.
 func digits(text []byte, point bool) (n int64, places int, ok bool) {
 	const most = 15 // 10^15 < 2^53
 	if len(text) == 0 || len(text) > most {
@@ -152,8 +152,8 @@ func whole(text []byte) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// number returns text as a finite number >= 0. It takes decimals only. Usual ones are read at sight: both sides of a division are
-// exact, so that it rounds as it should.
+// number returns text as a finite number >= 0. It takes decimals only. Usual ones are read at sight: both sides of a
+// division are exact, so that it rounds as it should.
 func number(text []byte) (float64, bool) {
 	if n, places, ok := digits(text, true); ok {
 		return float64(n) / tens[places], true

@@ -18,10 +18,11 @@ import (
 
 // Limits of a Task.
 const (
-	MaxSize  = 1 << 20   // bytes of the command and the environment together, see Task.Size
-	MaxArgs  = 10_000    // length of the command
-	MaxEnv   = 1_000     // variables
-	MaxText  = 1<<17 - 1 // bytes of an argument, or of a variable as NAME=value: Linux runs no program with more (MAX_ARG_STRLEN)
+	MaxSize = 1 << 20 // bytes of the command and the environment together, see Task.Size
+	MaxArgs = 10_000  // length of the command
+	MaxEnv  = 1_000   // variables
+	// bytes of an argument, or of a variable as NAME=value: Linux runs no program with more (MAX_ARG_STRLEN)
+	MaxText  = 1<<17 - 1
 	MaxName  = 200       // bytes of the name of a variable
 	MaxDir   = 4095      // bytes of the folder: PATH_MAX of Linux
 	MaxGrace = time.Hour // of Grace
@@ -30,20 +31,26 @@ const (
 	maxStored  = 8 << 20        // bytes of an encoded Task: JSON writes a byte of text as six at most
 )
 
-// Task is what a job runs. Those who were given one must not change its command and environment, which alike jobs share.
+// Task is what a job runs. Those who were given one must not change its command and environment, which alike jobs
+// share.
 type Task struct {
-	Command []string          `json:"command"`       // argv: the program, by path or to be looked for in PATH, and its arguments
-	Dir     string            `json:"dir"`           // absolute path of the folder it runs in
-	Env     map[string]string `json:"env,omitempty"` // added to the environment that the driver makes; nil and empty are alike
-	Grace   time.Duration     `json:"grace_ns"`      // between SIGTERM and SIGKILL; > 0, at most MaxGrace
+	// argv: the program, by path or to be looked for in PATH, and its arguments
+	Command []string `json:"command"`
+	Dir     string   `json:"dir"` // absolute path of the folder it runs in
+	// added to the environment that the driver makes; nil and empty are alike
+	Env   map[string]string `json:"env,omitempty"`
+	Grace time.Duration     `json:"grace_ns"` // between SIGTERM and SIGKILL; > 0, at most MaxGrace
 
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
 	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a scaling.Scaling; "" = as the system decides
-	Progress   string     `json:"progress,omitempty"`   // word of a progress.From: which logs tell; "" = auto
-	Pattern    string     `json:"pattern,omitempty"`    // see progress.Pattern: by which its logs are read instead; "" = none
-	// EnvFiles are variables whose values stand in files, by absolute path, which are read at each start: secrets are kept in no log.
+	Progress   string     `json:"progress,omitempty"`   // word of a progress.From: which logs say; "" = auto
+	// see progress.Pattern: by which its logs are read instead; "" = none
+	Pattern string `json:"pattern,omitempty"`
+	// EnvFiles are variables whose values stand in files, by absolute path, which are read at each start: secrets are
+	// kept in no log.
 	EnvFiles map[string]string `json:"env_files,omitempty"`
-	// RetryOn are the ends after which the job is tried again, as exit:75 or signal:KILL; none = all of its own failures.
+	// RetryOn are the ends after which the job is tried again, as exit:75 or signal:KILL; none = all of its own
+	// failures.
 	RetryOn []string `json:"retry_on,omitempty"`
 	// Backoff is how long the job rests after a failure of its own before it is tried again; 0..MaxBackoff.
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
@@ -53,7 +60,8 @@ type Task struct {
 type Checkpoint struct {
 	Dir    string `json:"dir,omitempty"`    // absolute path of the folder it saves in; "" = one of its own
 	Signal string `json:"signal,omitempty"` // asks it to save and end: one of Signals; "" = TERM
-	Ready  string `json:"ready,omitempty"`  // file that it writes when all is saved, in the run directory if not absolute; "" = none
+	// file that it writes when all is saved, in the run directory if not absolute; "" = none
+	Ready string `json:"ready,omitempty"`
 }
 
 // Signals are the words that Checkpoint.Signal knows.
@@ -80,13 +88,14 @@ func CheckReady(path string) error {
 	case strings.IndexByte(path, 0) >= 0 || !utf8.ValidString(path) || len(path) > MaxDir:
 		return fmt.Errorf("checkpoint ready_file %q, want a path of text, at most %d bytes", short(path), MaxDir)
 	case path == "." || filepath.Clean(path) != path || !filepath.IsAbs(path) && !filepath.IsLocal(path):
-		return fmt.Errorf("checkpoint ready_file %q, want a file in the run directory, or an absolute path, cleaned", short(path))
+		return fmt.Errorf("checkpoint ready_file %q, want a file in the run directory, or an absolute path, cleaned",
+			short(path))
 	}
 	return nil
 }
 
-// Size returns the bytes that the command and the environment take as the kernel counts them: arguments, and variables as
-// NAME=value, each with a NUL at its end.
+// Size returns the bytes that the command and the environment take as the kernel counts them: arguments, and variables
+// as NAME=value, each with a NUL at its end.
 func (t Task) Size() int {
 	n := 0
 	for _, a := range t.Command {
@@ -263,8 +272,8 @@ func (t Task) encode() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// DecodeTask returns the valid Task of which s is the encoding. It takes what Encode writes and nothing else: another order
-// of keys, a blank or a key given twice is an error.
+// DecodeTask returns the valid Task of which s is the encoding. It takes what Encode writes and nothing else: another
+// order of keys, a blank or a key given twice is an error.
 func DecodeTask(s string) (Task, error) {
 	if len(s) > maxStored {
 		return Task{}, fmt.Errorf("task: %d bytes, want at most %d", len(s), maxStored)

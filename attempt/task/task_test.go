@@ -9,7 +9,8 @@ import (
 )
 
 func sample() Task {
-	return Task{Command: []string{"python", "-c", "print('<é>')\n", ""}, Dir: "/lab", Env: map[string]string{"B": "", "A": "1 2"}, Grace: 30 * time.Second}
+	return Task{Command: []string{"python", "-c", "print('<é>')\n", ""}, Dir: "/lab",
+		Env: map[string]string{"B": "", "A": "1 2"}, Grace: 30 * time.Second}
 }
 
 // Ensure that the stored text is what we think, and that it reads back.
@@ -45,7 +46,7 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// Ensure that what is wrong is said with the field, the value and the wish.
+// Ensure that what is wrong is said with the field, the value and what is wanted.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Task)
@@ -56,7 +57,8 @@ func TestValidate(t *testing.T) {
 		{func(t *Task) { t.Command[0] = "" }, `command begins with "", want a program`},
 		{func(t *Task) { t.Command[1] = "a\x00b" }, `command[1] has a NUL byte, want none`},
 		{func(t *Task) { t.Command[1] = "\xff" }, `command[1] is not text in UTF-8, want text`},
-		{func(t *Task) { t.Command[1] = strings.Repeat("x", MaxText+1) }, `command[1] takes 131072 bytes, want at most 131071`},
+		{func(t *Task) { t.Command[1] = strings.Repeat("x", MaxText+1) },
+			`command[1] takes 131072 bytes, want at most 131071`},
 		{func(t *Task) { t.Grace = 0 }, `grace 0s, want more than 0s and at most 1h`},
 		{func(t *Task) { t.Grace = MaxGrace + 1 }, `grace 1h0m0.000000001s, want more than 0s and at most 1h`},
 		{func(t *Task) { t.Dir = "" }, `dir "", want an absolute path, cleaned`},
@@ -68,11 +70,15 @@ func TestValidate(t *testing.T) {
 		{func(t *Task) { t.Env = map[string]string{"A=B": ""} }, `env "A=B", want a name of letters, digits and _`},
 		{func(t *Task) { t.Env = map[string]string{"1A": ""} }, `env "1A", want a name of letters, digits and _`},
 		{func(t *Task) { t.Env = map[string]string{"": ""} }, `env "", want a name of letters, digits and _`},
-		{func(t *Task) { t.Env = map[string]string{strings.Repeat("A", 201): ""} }, `env name of 201 bytes, want at most 200`},
-		{func(t *Task) { t.Env = map[string]string{"TRAINYARD_X": ""} }, `env TRAINYARD_X is reserved, want another name (Trainyard sets it, or keeps it from jobs)`},
-		{func(t *Task) { t.Env = map[string]string{"LD_PRELOAD": "x.so"} }, `env LD_PRELOAD is reserved, want another name (Trainyard sets it, or keeps it from jobs)`},
+		{func(t *Task) { t.Env = map[string]string{strings.Repeat("A", 201): ""} },
+			`env name of 201 bytes, want at most 200`},
+		{func(t *Task) { t.Env = map[string]string{"TRAINYARD_X": ""} },
+			`env TRAINYARD_X is reserved, want another name (Trainyard sets it, or keeps it from jobs)`},
+		{func(t *Task) { t.Env = map[string]string{"LD_PRELOAD": "x.so"} },
+			`env LD_PRELOAD is reserved, want another name (Trainyard sets it, or keeps it from jobs)`},
 		{func(t *Task) { t.Env = map[string]string{"A": "\x00"} }, `env A has a NUL byte, want none`},
-		{func(t *Task) { t.Env = map[string]string{"A": strings.Repeat("x", MaxText-1)} }, `env A takes 131072 bytes, want at most 131071`},
+		{func(t *Task) { t.Env = map[string]string{"A": strings.Repeat("x", MaxText-1)} },
+			`env A takes 131072 bytes, want at most 131071`},
 		{func(t *Task) {
 			for i := range MaxEnv {
 				t.Env[fmt.Sprint("V", i)] = ""
@@ -106,14 +112,21 @@ func TestDecodeErrors(t *testing.T) {
 	for _, c := range []struct{ s, want string }{
 		{"", `task: EOF, want what was encoded`},
 		{good[:20], `task: unexpected EOF, want what was encoded`},
-		{`{"command":["a"],"dir":"/","grace_ns":1,"user":"x"}`, `task: json: unknown field "user", want what was encoded`},
-		{`{"command":"a","dir":"/","grace_ns":1}`, `task: json: cannot unmarshal string into Go struct field Task.command of type []string, want what was encoded`},
+		{`{"command":["a"],"dir":"/","grace_ns":1,"user":"x"}`,
+			`task: json: unknown field "user", want what was encoded`},
+		{`{"command":"a","dir":"/","grace_ns":1}`, `task: json: cannot unmarshal string into Go struct field ` +
+			`Task.command of type []string, want what was encoded`},
 		{`{"command":["a"],"dir":"/","grace_ns":0}`, `task: grace 0s, want more than 0s and at most 1h`},
 		{`null`, `task: command of no arguments, want a program`},
-		{good + " ", `task: "{\"command\":[\"a\"],\"dir\":\"/\",\"grace_ns\":1} ", want the very text that was encoded`},
-		{good + good, `task: "{\"command\":[\"a\"],\"dir\":\"/\",\"grace_ns\":1}{\"command\":[\"a\"],\"di...", want the very text that was encoded`},
-		{`{"command":["a"],"dir":"/","dir":"/","grace_ns":1}`, `task: "{\"command\":[\"a\"],\"dir\":\"/\",\"dir\":\"/\",\"grace_ns\":1}", want the very text that was encoded`},
-		{`{"Command":["a"],"dir":"/","grace_ns":1}`, `task: "{\"Command\":[\"a\"],\"dir\":\"/\",\"grace_ns\":1}", want the very text that was encoded`},
+		{good + " ", `task: "{\"command\":[\"a\"],\"dir\":\"/\",\"grace_ns\":1} ", want the very text that was ` +
+			`encoded`},
+		{good + good, `task: "{\"command\":[\"a\"],\"dir\":\"/\",\"grace_ns\":1}{\"command\":[\"a\"],\"di...", want ` +
+			`the very text that was encoded`},
+		{`{"command":["a"],"dir":"/","dir":"/","grace_ns":1}`,
+			`task: "{\"command\":[\"a\"],\"dir\":\"/\",\"dir\":\"/\",\"grace_ns\":1}", want the very text that was ` +
+				`encoded`},
+		{`{"Command":["a"],"dir":"/","grace_ns":1}`, `task: "{\"Command\":[\"a\"],\"dir\":\"/\",\"grace_ns\":1}", ` +
+			`want the very text that was encoded`},
 		{strings.Repeat(" ", maxStored+1), `task: 8388609 bytes, want at most 8388608`},
 	} {
 		if _, err := DecodeTask(c.s); fmt.Sprint(err) != c.want {

@@ -151,7 +151,8 @@ func systemsDocOf(infos []system.Info) systemsDoc {
 
 func (d *systemDoc) addKeys(scope string, keys []key.Key) {
 	for _, k := range keys {
-		doc := keyDoc{Name: k.Name, Default: k.Default, Doc: k.Doc, Scope: scope, Live: k.Live, Scored: k.Scored, Places: k.Places(),
+		doc := keyDoc{Name: k.Name, Default: k.Default, Doc: k.Doc, Scope: scope, Live: k.Live, Scored: k.Scored,
+			Places:  k.Places(),
 			Choices: k.Choices}
 		if k.Files != nil {
 			doc.File = k.Files.Want

@@ -15,7 +15,7 @@ import (
 // What was injected, disturbed or due to fail up to that instant is past.
 //
 // Attempts that run go on from where the view says that they work; those that start or stop do so once the delays have
-// passed since they were told to. A boot under way starts again, for the view does not tell since when it lasts. Where
+// passed since they were asked to. A boot under way starts again, for the view does not tell since when it lasts. Where
 // reports are noisy, those to come are drawn again.
 func (d *Driver) adopt() ([]sched.Event, error) {
 	v := d.view
@@ -130,7 +130,7 @@ func (d *Driver) adoptWork(id sched.JobID) {
 	}
 }
 
-// adoptPace queues what is to come of job id, which runs. If it is not as fast as was told last, that is told.
+// adoptPace queues what is to come of job id, which runs. If it is not as fast as was reported last, that is reported.
 func (d *Driver) adoptPace(id sched.JobID) {
 	told, s := d.view.Jobs[id].Rate, &d.attempts.state[id]
 	if d.setPace(id); s.rate != told && d.runtime.Report == 0 {
@@ -145,7 +145,7 @@ func (d *Driver) adoptPace(id sched.JobID) {
 	}
 }
 
-// adoptStop goes on stopping job id, whose work has stood still since it was told to.
+// adoptStop goes on stopping job id, whose work has stood still since it was asked to.
 func (d *Driver) adoptStop(id sched.JobID) {
 	j, s := &d.view.Jobs[id], &d.attempts.state[id]
 	s.phase, s.stopping = stopping, sched.Preempted
@@ -162,7 +162,7 @@ func (d *Driver) adoptStop(id sched.JobID) {
 	d.soon = d.end(id, s.stopping, s.done, d.soon)
 }
 
-// adoptStart goes on starting job id, to which nothing has happened since it was told to.
+// adoptStart goes on starting job id, to which nothing has happened since it was asked to.
 func (d *Driver) adoptStart(id sched.JobID) {
 	s := &d.attempts.state[id]
 	s.phase = starting

@@ -81,7 +81,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// Ensure that an attempt which is not as fast as the view shows is told so, with its work up to now at the old speed.
+// Ensure that an attempt which is not as fast as the view shows is reported so, with its work up to now at the old
+// speed.
 func TestTakeOverAtAnotherSpeed(t *testing.T) {
 	v := underWay(sched.Job{Attempt: sched.Running, LastStart: 90e9, WorkFrom: 90e9, Rate: 1, Work: 20 * time.Second})
 	half := sim.Runtime{Slowdown: func(*sched.View, *trace.Job, []sched.GPUID, int, int) float64 { return 2 }}

@@ -73,7 +73,7 @@ func (d *Driver) setPace(id sched.JobID) {
 	d.queue.push(next)
 }
 
-// repace settles the work of job id, which runs, and gives it the rate that it has now. If changes are told, and it
+// repace settles the work of job id, which runs, and gives it the rate that it has now. If changes are reported, and it
 // changed, it appends the event.
 func (d *Driver) repace(id sched.JobID, dst []sched.Event) []sched.Event {
 	j := &d.attempts.state[id]

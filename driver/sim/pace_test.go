@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// told writes down what is told of attempts until nothing comes any more.
+// told writes down what is reported of attempts until nothing comes any more.
 func told(t *testing.T, d *sim.Driver) string {
 	t.Helper()
 	var b strings.Builder
@@ -107,7 +107,7 @@ func TestChangesAndCap(t *testing.T) {
 }
 
 // Ensure that reports come at their period, tell the mean since the last, with noise that depends on the seed alone,
-// and that nothing else is told.
+// and that nothing else is reported.
 func TestReports(t *testing.T) {
 	run := func(noise float64, seed uint64) string {
 		r := sim.Runtime{Report: 4 * time.Second, Noise: noise, Seed: seed,

@@ -28,7 +28,8 @@ type Runtime struct {
 	RestartAtFirst bool
 	// StartDelay and StopDelay pass between an order and the attempt being up or gone. GPUs are held meanwhile.
 	StartDelay, StopDelay time.Duration
-	// Boot passes between the wish for a sleeping node and the node being up, unless its specification says how long.
+	// Boot passes between the request for a sleeping node and the node being up, unless its specification says how
+	// long.
 	Boot time.Duration
 	// Checkpoint is the time between periodic checkpoints: a lost node costs the work since the last. 0 = nothing is
 	// lost.
@@ -43,17 +44,17 @@ type Runtime struct {
 	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do,
 	// relative to the nominal; nil = 1. It must be positive and keep nothing of v and gpus.
 	Slowdown func(v *sched.View, job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
-	// Interference is the time a unit of work takes beside other jobs on the same GPU, in order of their ids, relative
+	// Interference is the time a unit of work takes next to other jobs on the same GPU, in order of their ids, relative
 	// to the job alone; nil = 1. It is not asked about jobs that are alone, and keeps nothing of others.
 	Interference func(job *trace.Job, others []*trace.Job) float64
 	// Capped is the speed under a power cap per GPU relative to none; nil = 1.
 	Capped func(job *trace.Job, cap sched.Watts) float64
-	// Changes disturb GPUs, in order of time: no one is told.
+	// Changes disturb GPUs, in order of time: nothing reports them.
 	Changes []Change
 
 	// Report is the time between the reports of an attempt on its progress, from when it works; 0 = every change of
-	// rate is told at once, exactly. With Report, a rate is the mean since the last report, times a lognormal factor
-	// with median 1 and deviation Noise of its logarithm, drawn from Seed.
+	// rate is reported at once, exactly. With Report, a rate is the mean since the last report, times a lognormal
+	// factor with median 1 and deviation Noise of its logarithm, drawn from Seed.
 	Report time.Duration
 	Noise  float64
 	Seed   uint64

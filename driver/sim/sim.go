@@ -39,7 +39,7 @@ type Driver struct {
 	struck    []sched.JobID // scratch
 }
 
-// Options are what a simulation may be given beside trace and cluster.
+// Options are what a simulation may be given in addition to trace and cluster.
 type Options struct {
 	Runtime Runtime
 	// Inject are events from outside (commands, prices, node changes) in time order.

@@ -23,7 +23,7 @@ import (
 )
 
 // calibrate runs a few jobs, each on slots of its own from the start, and returns what they need beyond their steps, in
-// seconds: the price of a start and an end. number tells apart those of a comparison.
+// seconds: the price of a start and an end. number distinguishes those of a comparison.
 func (c *comparison) calibrate(ctx context.Context, number int) (overhead float64, err error) {
 	apps := c.apps()
 	var jobs strings.Builder

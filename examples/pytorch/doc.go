@@ -1,4 +1,4 @@
-// Package pytorch holds the tests of the example beside it: train.py, which trains by PyTorch's DDP on gloo and CPUs,
+// Package pytorch holds the tests of the example next to it: train.py, which trains by PyTorch's DDP on gloo and CPUs,
 // as run.sh starts it with torchrun, and jobs.yaml, which trains several at once. train.py says what it expects and
 // tells.
 //

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// short is a run of 128 steps that tells of each.
+// short is a run of 128 steps that reports each.
 var short = []string{"--epochs", "4", "--dataset", "1024", "--batch", "32", "--report-every", "1", "--checkpoint-every",
 	"15"}
 

@@ -1,6 +1,6 @@
 // Trainer trains a small classifier, the way a job of a cluster does: it saves when asked to stop, resumes by itself,
 // and runs on as many workers as it is given. It shows what a training program does to be scheduled well, and the tests
-// of drivers run it as a real job whose result tells whether any work was lost, repeated or done twice.
+// of drivers run it as a real job whose result says whether any work was lost, repeated or done twice.
 //
 //	trainer [flags]          (trainer -h lists them)
 //
@@ -32,7 +32,7 @@
 //	TRAINYARD done steps=1000 loss=0.31 hash=...                   the last line of a run that finished
 //
 // The loss is the mean cross-entropy over 256 samples that are never trained on; the accuracy in the result is the
-// share of 10,000 others that are told right. Messages go to stderr.
+// share of 10,000 others that are reported right. Messages go to stderr.
 //
 // # Exit codes
 //

@@ -45,7 +45,7 @@ func identityFrom(getenv func(string) string) (identity, error) {
 // All runs append to ledger.log, one line and one write for each record:
 //
 //	start JOB ATTEMPT PID START BOOT NANOS DEVICES   the locks are held; START is field 22 of /proc/PID/stat, in ticks
-//	                                                 since the boot of that id, which tells apart two processes of one
+//	                                                 since the boot of that id, which distinguishes two processes of one
 //	                                                 PID; DEVICES are separated by commas, "-" for none
 //	resume JOB ATTEMPT PID STEP NANOS                a checkpoint was loaded
 //	overlap JOB ATTEMPT PID LOCK NANOS               another process holds LOCK; this run had no start and has no end

@@ -359,7 +359,7 @@ func TestFailAt(t *testing.T) {
 	}
 }
 
-// Ensure that what the user got wrong is told apart from what went wrong.
+// Ensure that what the user got wrong is reported apart from what went wrong.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	used := t.TempDir()

@@ -43,7 +43,7 @@ var shown = []struct{ kind, change, status, plain, wide string }{
 		"NAME=node-7 IDLE-W=400 GPU-W=300 WITHHELD=GPU-1", "NAME=node-7 IDLE-W=400 GPU-W=300 WITHHELD=GPU-1"},
 }
 
-// Ensure that kubectl get tells of each kind what one looks for, on lines that fit a terminal, and the rest where it is
+// Ensure that kubectl get reports each kind what one looks for, on lines that fit a terminal, and the rest where it is
 // asked for.
 func TestColumns(t *testing.T) {
 	api := apiOf(t)

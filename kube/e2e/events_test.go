@@ -63,7 +63,7 @@ func (r *rig) events(name string) (list []string) {
 	return list
 }
 
-// untilTold waits until the last that is told of a job starts with some words.
+// untilTold waits until the last that is reported of a job starts with some words.
 func (r *rig) untilTold(job, begins string) {
 	r.t.Helper()
 	var list []string
@@ -78,7 +78,7 @@ func (r *rig) untilTold(job, begins string) {
 	})
 }
 
-// Ensure that the life of a job is told in order, each thing once, and again by no one who leads later.
+// Ensure that the life of a job is reported in order, each thing once, and again by no one who leads later.
 func TestLifeIsTold(t *testing.T) {
 	t.Parallel()
 	var play cast
@@ -124,7 +124,7 @@ func TestLifeIsTold(t *testing.T) {
 		"Normal Finished x1: after "})
 }
 
-// compare compares what is told of a job with what is wanted to be, each by how it starts.
+// compare compares what is reported of a job with what is wanted to be, each by how it starts.
 func (r *rig) compare(job string, want []string) {
 	r.t.Helper()
 	got := r.events(job)

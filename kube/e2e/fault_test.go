@@ -19,7 +19,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-var faults = testsize.Flag("faults", 20, 200, "times that the controller is killed, with ten jobs for each; the API server is "+
+var faults = testsize.Flag("faults", 20, 200, "times that the controller is killed, with ten jobs for each; the API "+
+	"server is "+
 	"killed a fifth as often")
 
 // world is a rig whose processes are kept account of.
@@ -40,7 +41,7 @@ func newWorld(t *testing.T, plane controlplane.Options, nodes int, policy v1alph
 var preemptive = v1alpha1.SchedulerPolicySpec{System: "fewest-gpus",
 	Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}}
 
-// submit creates a job that trains for d; 0 = until it is told to finish.
+// submit creates a job that trains for d; 0 = until it is asked to finish.
 func (w *world) submit(name string, gpus int32, d time.Duration) {
 	w.t.Helper()
 	j := w.job(name, gpus)
@@ -92,7 +93,7 @@ func (w *world) settle() {
 	w.check(w.t)
 }
 
-// reasons tells how the jobs stand that are not done.
+// reasons says how the jobs stand that are not done.
 func (w *world) reasons() (text string) {
 	for _, name := range w.jobs {
 		if st := w.status(name); st.Phase != v1alpha1.Succeeded {
@@ -198,7 +199,7 @@ func TestNodes(t *testing.T) {
 	w.isReady(silent, false)
 	w.submit("new", 1, 0) // fits nowhere else
 	eventually(t, "the new job has a reason to wait", func() bool { return w.status("new").Reason != "" })
-	w.finish("lab/a") // the node cannot tell
+	w.finish("lab/a") // the node cannot report it
 	for _, name := range []string{"a", "b", "c", "gang"} {
 		if st := w.status(name); st.Phase != v1alpha1.Running || st.Attempt != 1 {
 			t.Errorf("%s, while %s is silent: %+v", name, silent, st)

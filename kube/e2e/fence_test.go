@@ -17,7 +17,7 @@ import (
 
 // Ensure that a leader that is stopped, so that another takes over, and then goes on, writes nothing any more, not even
 // the lease that it finds taken, and ends; and that the other does all the work, once, and gives the lease up when it
-// is told to end.
+// is asked to end.
 func TestStaleLeader(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, controlplane.Options{Audit: true}, 2, preemptive)
@@ -85,7 +85,7 @@ func (w *world) writes(user string) (list []controlplane.Request) {
 	return list
 }
 
-// kubeconfigOf writes a kubeconfig of an administrator who acts under a name, so that the audit tells who did what.
+// kubeconfigOf writes a kubeconfig of an administrator who acts under a name, so that the audit says who did what.
 func (w *world) kubeconfigOf(user string) string {
 	w.t.Helper()
 	c, err := clientcmd.LoadFromFile(w.plane.Kubeconfig())

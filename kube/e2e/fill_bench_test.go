@@ -213,7 +213,7 @@ func (r *rig) reclaim() time.Duration {
 }
 
 // cpu returns the processor time that the programs of the control plane, the controller and the benchmark took, by
-// name. They are those that were told of the folder of the control plane.
+// name. They are those that the folder names of the control plane.
 func (r *rig) cpu() map[string]time.Duration {
 	used := make(map[string]time.Duration)
 	folder := filepath.Dir(r.plane.Kubeconfig())

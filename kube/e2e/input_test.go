@@ -20,8 +20,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that what is wrong with profiles, pools, the policy or a record is told where one looks for it, harms no job
-// that runs, and is over as soon as it is mended.
+// Ensure that what is wrong with profiles, pools, the policy or a record is reported where one looks for it, harms no
+// job that runs, and is over as soon as it is mended.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	r := rigOn(t, controlplane.Start(t, controlplane.Options{}), 1,

@@ -324,7 +324,7 @@ func (r *rig) compareRights(user string, roles ...string) {
 	}
 }
 
-// Ensure that one who only looks on writes nothing, needs no more than it is granted, and tells of each job where it
+// Ensure that one who only looks on writes nothing, needs no more than it is granted, and reports each job where it
 // would run, or why it would wait.
 func TestObserve(t *testing.T) {
 	t.Parallel()

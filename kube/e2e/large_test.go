@@ -9,8 +9,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that a job which is too large for its status to be written with it is refused, as far as it can be told, and
-// keeps no one waiting.
+// Ensure that a job which is too large for its status to be written with it is refused, as far as it can be reported,
+// and keeps no one waiting.
 func TestLargeJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(100*time.Millisecond, 0, 0)},

@@ -14,7 +14,7 @@ import (
 // runsFor is the annotation of a template that says how long its process trains; without it, until ledger.finish.
 const runsFor = "e2e.trainyard.dev/runs-for"
 
-// saves is how long a process takes to save when it is told to stop.
+// saves is how long a process takes to save when it is asked to stop.
 const saves = 100 * time.Millisecond
 
 // ledger keeps which attempts had processes, and notes what must never be: two attempts of a job at a time, or a rank
@@ -57,7 +57,7 @@ func (l *ledger) run(p *fakenode.Process) int {
 	return trainFor(0)(p)
 }
 
-// trainFor is a process that trains so long; one that is told to stop saves and says that all is well.
+// trainFor is a process that trains so long; one that is asked to stop saves and says that all is well.
 func trainFor(d time.Duration) func(*fakenode.Process) int { return fakenode.Script(d, saves, 0) }
 
 func (l *ledger) begin(job, attempt, rank string) (finish <-chan struct{}) {

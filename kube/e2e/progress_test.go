@@ -185,8 +185,8 @@ func reference(t testing.TB, pace string) float64 {
 	return x
 }
 
-// Ensure that a job which says, as it is told to stop, that it has done all is not run again, and one that does not say
-// so is.
+// Ensure that a job which says, as it is asked to stop, that it has done all is not run again, and one that does not
+// say so is.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	s := &trainees{steps: make(map[string]int), total: 1e6}

@@ -20,12 +20,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// lateness is up to how many seconds of work may be told as lost although all was saved: between two tellings of
+// lateness is up to how many seconds of work may be reported as lost although all was saved: between two tellings of
 // progress a job is taken to go on as fast as before, and a machine that does much else may hold it up meanwhile.
 const lateness = 10
 
 // Ensure that Tiresias, on a real node, hands the one GPU of a long job over to one that has received less: the long
-// one is told to stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was,
+// one is asked to stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was,
 // and ends with exactly the weights of one that was left alone.
 func TestRealTiresiasHandsOver(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 }
 
 // Ensure that a kubelet that is gone for a while, and a containerd that is killed, end nothing: processes go on, are
-// known again, and are told to stop as ever; that nothing new is started on a node that is silent; that what ended
+// known again, and are asked to stop as ever; that nothing new is started on a node that is silent; that what ended
 // without a kubelet is known to have; and that what ended without containerd, which no one saw, is tried again and
 // counts as no failure.
 func TestRealSilenceEndsNothing(t *testing.T) {

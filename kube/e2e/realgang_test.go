@@ -15,7 +15,7 @@ import (
 )
 
 // Ensure that a gang over two real nodes is one process on each, that each sees exactly its GPUs and is told how to
-// find the other, that the job is done once both have ended; and that where one fails the other is told to stop, and
+// find the other, that the job is done once both have ended; and that where one fails the other is asked to stop, and
 // has its time to save.
 func TestRealGangOverTwoNodes(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func (r *realRig) trains(name string, args ...string) *v1alpha1.TrainingJob {
 }
 
 // alone has a job hold locks on itself and on the GPUs that it was given, in the ledger: two processes that overlap are
-// found out, and when they started and ended is told.
+// found out, and when they started and ended is reported.
 func (r *realRig) alone(j *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	c := &j.Spec.Template.Spec.Containers[0]
 	c.Env = append(c.Env, corev1.EnvVar{Name: "TRAINER_LEDGER", Value: filepath.Join(r.work, "ledger")})

@@ -556,8 +556,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Ensure that a job whose template the API server takes, and the types of Kubernetes do not, is told as one that cannot
-// be read, and by which field, beside others that can.
+// Ensure that a job whose template the API server takes, and the types of Kubernetes do not, is reported as one that
+// cannot be read, and by which field, next to others that can.
 func TestUnreadable(t *testing.T) {
 	api := apiOf(t)
 	containers := map[string]string{

@@ -177,7 +177,7 @@ func (w *world) forget() {
 	}
 }
 
-// replay has a new system of the same kind, which knows as much, decide what a log tells, and returns how many events
+// replay has a new system of the same kind, which knows as much, decide what a log says, and returns how many events
 // there were. The error says where it decides otherwise.
 func replay(log []byte, known system.Knowledge) (events int, err error) {
 	if n := bytes.Count(log, []byte(eventlog.Schema)); n != 1 {

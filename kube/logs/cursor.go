@@ -38,7 +38,8 @@ func (c *cursor) advance(piece []byte) {
 }
 
 // read reads lines that each start with their time and a blank, to the end of in. What lies before the cursor is passed
-// over; the rest is told, and the cursor is where that ends: what was told of a line before in broke is not told again.
+// over; the rest is reported, and the cursor is where that ends: what was reported of a line before in broke is not
+// reported again.
 func (c *cursor) read(in io.Reader, text func(at time.Time, piece []byte)) error {
 	var here cursor
 	from, past := *c, false

@@ -44,8 +44,8 @@ func since(log string, at time.Time) string {
 	return ""
 }
 
-// Ensure that all of a log is told once and in order, wherever connections break: in a line, in its time, between lines
-// of one time.
+// Ensure that all of a log is reported once and in order, wherever connections break: in a line, in its time, between
+// lines of one time.
 func TestNothingIsLostOrTwice(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -82,8 +82,8 @@ func TestNothingIsLostOrTwice(t *testing.T) {
 	}
 }
 
-// Ensure that lines whose times fall, as those of a node whose clock is put back do, are told, and such without a time
-// as well.
+// Ensure that lines whose times fall, as those of a node whose clock is put back do, are reported, and such without a
+// time as well.
 func TestOddTimes(t *testing.T) {
 	var c cursor
 	var got []string

@@ -19,7 +19,7 @@ import (
 // short excepted.
 //
 // None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node
-// that is really lost is the one whose object is deleted, and the driver tells of that one.
+// that is really lost is the one whose object is deleted, and the driver names that one.
 type Provider struct {
 	api    client.Client
 	reader client.Reader // reads what the API has now
@@ -50,9 +50,9 @@ func (p *Provider) Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int3
 	return p.setReplicas(ctx, of, max(nodes, staying(there))) // who goes is said by Release
 }
 
-// Release gives back exactly this node, as far as the provider follows what it is told: what the provider knows the node
-// by is marked, and there are to be fewer; a NodeClaim is deleted. A crash half way may have one that boots called off:
-// once the node has gone, the driver asks for the right number again.
+// Release gives back exactly this node, as far as the provider follows what it is asked: what the provider knows the
+// node by is marked, and there are to be fewer; a NodeClaim is deleted. A crash half way may have one that boots called
+// off: once the node has gone, the driver asks for the right number again.
 func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error {
 	if pool.Spec.Provider.Kind == "fake" {
 		return client.IgnoreNotFound(p.api.Delete(ctx, node))

@@ -118,7 +118,7 @@ func (c *cloud) release(kind, name string) {
 	}
 }
 
-// Ensure that a static NodePool gets as many replicas as are wished, that nodes which are there stay until they are
+// Ensure that a static NodePool gets as many replicas as are requested, that nodes which are there stay until they are
 // given back by name, and that asking again does nothing.
 func TestKarpenter(t *testing.T) {
 	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"),
@@ -276,7 +276,7 @@ func TestFake(t *testing.T) {
 	count(1)
 }
 
-// Ensure that each reason for which nothing can be rented is told in words that help, and can be told apart.
+// Ensure that each reason for which nothing can be rented is reported in words that help, and can be distinguished.
 func TestErrors(t *testing.T) {
 	pools := schema.GroupResource{Group: "karpenter.sh", Resource: "nodepools"}
 	for _, c := range []struct {

@@ -235,7 +235,7 @@ func TestTornExchange(t *testing.T) {
 	}
 }
 
-// Ensure that what cannot be read is told.
+// Ensure that what cannot be read is reported.
 func TestBadRecords(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "record: EOF",

@@ -26,7 +26,7 @@ type Tensor struct {
 
 // Read returns the tensors of a checkpoint of size bytes, in the order in which the file lists them: of safetensors, by
 // where they lie; of torch.save, as they were saved, each storage once, without those of an optimiser. The kind of file
-// is told by its first bytes. Errors start with "checkpoint: ", and name the file as name.
+// is reported by its first bytes. Errors start with "checkpoint: ", and name the file as name.
 func Read(r io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	tensors, err := read(r, size)
 	if err != nil {
@@ -41,7 +41,8 @@ func Is(head []byte, size int64) bool {
 		return false
 	}
 	header := binary.LittleEndian.Uint64(head) // of text it is larger than any file
-	return string(head[:4]) == "PK\x03\x04" || head[0] == opProto && head[1] == 2 || head[8] == '{' && header <= uint64(size)
+	return string(head[:4]) == "PK\x03\x04" || head[0] == opProto && head[1] == 2 || head[8] == '{' &&
+		header <= uint64(size)
 }
 
 // wishKind is what the first bytes should say.

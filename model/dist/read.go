@@ -67,7 +67,7 @@ func cell(text string, line int) string {
 	return text
 }
 
-// parse returns the size written in text. The error is the wish alone.
+// parse returns the size written in text. The error is what is wanted, alone.
 func parse(text string) (float64, error) {
 	size, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -28,7 +28,7 @@ func (h *hulls) build(jobs []Job, free int) {
 	}
 }
 
-// add appends the corners of one row. Points on an edge between two corners are no corners, as far as rounding tells.
+// add appends the corners of one row. Points on an edge between two corners are no corners, as far as rounding shows.
 func (h *hulls) add(job *Job, start, free int) {
 	least, _ := job.Least()
 	most := min(job.most(), least+free)

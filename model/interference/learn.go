@@ -116,7 +116,7 @@ func (l *Learner) leave(id sched.JobID) {
 	w.gpus, w.from, w.begin = w.gpus[:0], sched.Never, sched.Never
 }
 
-// disturb notes that something changes for job id and those beside it: the epochs they are in are no measure.
+// disturb notes that something changes for job id and those next to it: the epochs they are in are no measure.
 func (l *Learner) disturb(id sched.JobID) {
 	for _, g := range l.jobs[id].gpus {
 		for _, other := range l.on[g] {

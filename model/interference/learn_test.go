@@ -132,7 +132,7 @@ func TestLearnerRestart(t *testing.T) {
 	}
 }
 
-// Ensure that a failure for want of memory beside others is remembered, and no other failure, and that this survives a
+// Ensure that a failure for want of memory next to others is remembered, and no other failure, and that this survives a
 // restart together with what is under way.
 func TestLearnerOOM(t *testing.T) {
 	c := newSchool(t, "a", "b", "c")

@@ -37,7 +37,7 @@ func ByUse(sum float64) float64 {
 // prior returns the slow-down of member i of set where nothing was measured:
 //
 //   - time-slicing by size (Generic);
-//   - MPS, under which kernels run beside each other, by the sum of uses (ByUse), or by size if a use is unknown;
+//   - MPS, under which kernels run next to each other, by the sum of uses (ByUse), or by size if a use is unknown;
 //   - MIG, under which each has one n-th of the GPU: as long as its own use fits into that it is not slowed; an unknown
 //     use counts as all of the GPU. [Our assumption: no table is known to us.]
 func prior(how sched.Mechanism, set []Member, i int) float64 {

@@ -10,7 +10,7 @@ import (
 // Estimator estimates the remaining work of jobs, as time on the GPUs they asked for, alone. Of a job that has done a
 // it says, the first that applies:
 //
-//   - what the job tells: the steps it has left (Progressed, Code), each as long as those it has done took on average;
+//   - what the job says: the steps it has left (Progressed, Code), each as long as those it has done took on average;
 //   - by its class, if Enough jobs of it finished that stated a wall time, and it states one: their work over the
 //     stated time is taken for its own;
 //   - by its class, if Enough jobs of it finished: their work is taken for its own;
@@ -125,7 +125,7 @@ func (e *Estimator) meet(v *sched.View, ev *sched.Event) {
 	}
 }
 
-// steps notes how much work a job is in all, by what it tells of its steps.
+// steps notes how much work a job is in all, by what it reports of its steps.
 func (e *Estimator) steps(ev *sched.Event) {
 	whole := 0.
 	if ev.Code > 0 && ev.Value > 0 && ev.Work > 0 {
@@ -269,7 +269,7 @@ func (e *Estimator) Residual(v *sched.View, j sched.JobID, q float64) time.Durat
 }
 
 // Until returns when to ask again about a job to which nothing happens. As it goes on what is expected falls by what it
-// does, as far as it tells its steps; else not: it is looked at again when an eighth of it has gone by, but no more
+// does, as far as it reports its steps; else not: it is looked at again when an eighth of it has gone by, but no more
 // than once a minute.
 func (e *Estimator) Until(v *sched.View, j sched.JobID) sched.Time {
 	if v.Jobs[j].Attempt != sched.Running {

@@ -35,7 +35,7 @@ const (
 // iteration, so sizes repeat, and the period is the list of tensors, from the first message on. The log may start and
 // end inside an iteration, must hold two whole ones, and may contain 1 % of foreign messages, which are dropped. The
 // first MaxMessages lines are used. Of an iteration that repeats itself inside only the part that repeats is seen, and
-// of a model whose messages are all alike nothing can be told, which is an error.
+// of a model whose messages are all alike nothing can be reported, which is an error.
 //
 // Errors name the file as name, the line, and what was wanted instead.
 //

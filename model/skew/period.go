@@ -56,7 +56,7 @@ func smallestPeriod(sizes []int64) int {
 
 // noisyIteration finds an iteration among foreign messages, or returns nil. It tries sizes as the mark at which an
 // iteration starts, largest first, since foreign messages are mostly small and a large tensor is often the only one of
-// its size. The most frequent stretch between two marks is the iteration, if the log can be told as its repetition.
+// its size. The most frequent stretch between two marks is the iteration, if the log repeats it.
 func noisyIteration(sizes []int64) []int64 {
 	for _, anchor := range anchors(sizes) {
 		from, to := commonStretch(sizes, anchor)

@@ -30,7 +30,7 @@ func t4Profiles(t testing.TB) map[string]*Profile {
 
 // Ensure that the best speed and batch size by application, epoch and width are those that were computed independently.
 // They agree to the digits given, but for widths on numbers of nodes that were not measured: those were found by a
-// triangulation whose ties cannot be told.
+// triangulation whose ties cannot be reported.
 //
 // Reference: derived goodputs; specification of BOA, 3.5.
 func TestGoodputs(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 // (JobSpec.Model), asked width and batch range report: rates of work by GPUs, nodes and batch size they ran on, and the
 // work of those that finished. Jobs of different asked width count work in different units, and are not pooled.
 //
-// Speeds are told by stages of work, for how well a job scales changes as it trains: a chain has a phase for each stage
-// up to the mean work of the jobs that finished; as long as none has, up to AssumedSeconds. Its unit of progress is a
-// second of work. What a job tells counts for as long as it holds: a mean is over time.
+// Speeds are reported by stages of work, for how well a job scales changes as it trains: a chain has a phase for each
+// stage up to the mean work of the jobs that finished; as long as none has, up to AssumedSeconds. Its unit of progress
+// is a second of work. What a job says counts for as long as it holds: a mean is over time.
 //
 // A width that was measured packed in a stage has its measured rate. Others follow from a fit of Overlap to all that
 // was measured, made whenever a job runs in a new way or there are twice as many reports as at the last, and on what
@@ -42,12 +42,13 @@ var (
 // How rates are learned. All are ours.
 const (
 	AssumedSeconds = 3600 // work of a job before one of its kind has finished
-	token          = 1    // second for which a report counts at once: a new way to run is known as soon as it is told
-	remembered     = 20   // times a stage, as work in a cell, after which old reports fade
-	notable        = 0.05 // a mean that has moved by less than this share is told as before
-	maxPools       = 4096 // kinds of jobs of which something is learned: nothing is of further ones
-	maxCells       = 4096 // of a pool: further ones are not learned
-	minRate        = 1e-9 // smaller rates are not learned, nor those above maxRate
+	// second for which a report counts at once: a new way to run is known as soon as it is reported
+	token      = 1
+	remembered = 20   // times a stage, as work in a cell, after which old reports fade
+	notable    = 0.05 // a mean that has moved by less than this share is reported as before
+	maxPools   = 4096 // kinds of jobs of which something is learned: nothing is of further ones
+	maxCells   = 4096 // of a pool: further ones are not learned
+	minRate    = 1e-9 // smaller rates are not learned, nor those above maxRate
 )
 
 // poolKey says which jobs learn from each other.
@@ -239,7 +240,7 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 // keyOf says where what job j tells belongs: its work keeps its unit although its user wants another width since.
 func keyOf(j *sched.Job) poolKey { return poolKey{j.Spec.Model, j.Unit(), j.Spec.Batch} }
 
-// pool returns what is known of jobs of a kind; what is told of more kinds than are kept goes into one that is
+// pool returns what is known of jobs of a kind; what is reported of more kinds than are kept goes into one that is
 // forgotten.
 func (l *Learned) pool(key poolKey) *pool {
 	p := l.pools[key]

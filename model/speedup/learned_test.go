@@ -65,7 +65,7 @@ func TestLearnedFromNothing(t *testing.T) {
 	}
 }
 
-// Ensure that measured widths are told as measured, and that an application's curve is found from a few widths.
+// Ensure that measured widths are reported as measured, and that an application's curve is found from a few widths.
 func TestLearnedFindsCurves(t *testing.T) {
 	truth := Overlap{.05, .004, .08, .003, .02, .001, 1.5}
 	seconds := func(k int) float64 { return truth.Update(k, ceilDiv(k, 4), ceilDiv(256, k), 1) }
@@ -275,8 +275,9 @@ func TestLearnedSaves(t *testing.T) {
 	}
 }
 
-// Ensure that what is told does not depend on when it was asked before, nor on whether it was saved and loaded since:
-// of three that see the same, one is asked at every step, one is loaded again, and one is asked at the end alone.
+// Ensure that what is reported does not depend on when it was asked before, nor on whether it was saved and loaded
+// since: of three that see the same, one is asked at every step, one is loaded again, and one is asked at the end
+// alone.
 func TestLearnedAskedAnyTime(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -287,7 +288,7 @@ func TestLearnedAskedAnyTime(t *testing.T) {
 		for range 60 {
 			j := sched.JobID(r.IntN(len(v.Jobs)))
 			v.Jobs[j].Live.Batch = v.Jobs[j].Spec.Batch.Max >> r.IntN(3)
-			// rates so alike that means are told as before
+			// rates so alike that means are reported as before
 			n, rate, from := 1+r.IntN(8), 1+.04*r.Float64(), float64(r.IntN(300))
 			to := from + float64(r.IntN(600))
 			for _, l := range []*Learned{often, anew, once} {
@@ -350,8 +351,8 @@ func TestLearnedIsBounded(t *testing.T) {
 	}
 }
 
-// Ensure that a job that its user gives another width goes on to be learned from, and to be told of, in the unit of its
-// work: what it reports means what it meant before.
+// Ensure that a job that its user gives another width goes on to be learned from, and to be reported of, in the unit of
+// its work: what it reports means what it meant before.
 func TestLearnedKeepsTheUnitOfAChangedJob(t *testing.T) {
 	asked := spec("bert", 4, 128)
 	v := yard(16, asked, spec("bert", 1, 128), spec("bert", 4, 128))

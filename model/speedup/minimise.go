@@ -6,8 +6,8 @@ import (
 )
 
 // minimise returns a point where f, which has no gradient, is small, from start on: the method of Nelder and Mead with
-// coefficients by dimension (Gao and Han, 2012), started again around what it found until that no longer helps, but for at
-// most so many rounds. All coordinates are on a scale where 1 is a fair step. It is deterministic.
+// coefficients by dimension (Gao and Han, 2012), started again around what it found until that no longer helps, but for
+// at most so many rounds. All coordinates are on a scale where 1 is a fair step. It is deterministic.
 func minimise(f func([]float64) float64, start []float64, rounds int) []float64 {
 	const enough = 1e-6
 	best, least := slices.Clone(start), f(start)

@@ -184,7 +184,7 @@ func newFit(timings []Timing) *fit {
 	return f
 }
 
-// meanCompute is the mean time to compute as far as it can be told.
+// meanCompute is the mean time to compute as far as it can be reported.
 func meanCompute(timings []Timing) float64 {
 	var measured, alone, all, nMeasured, nAlone float64
 	for _, t := range timings {

@@ -115,7 +115,7 @@ func (l *Limits) micro(w Way) int {
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 // Best tries the batch sizes of Limits that also lie within limits, where zero means no bound. A batch size that is
-// rounded to be even is told as it was asked for if it would leave the limits.
+// rounded to be even is reported as it was asked for if it would leave the limits.
 func (t *Trainer) Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, speed float64) {
 	l := t.Limits
 	if gpus < 1 || nodes < 1 || nodes > gpus || l.MaxGPUs > 0 && gpus > l.MaxGPUs {

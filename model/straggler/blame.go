@@ -128,7 +128,7 @@ func (d *Detector) clear(a *attempt) {
 	}
 }
 
-// good tells of a good check of a GPU that was blamed.
+// good reports a good check of a GPU that was blamed.
 func (d *Detector) good(g sched.GPUID) {
 	if d.gpus[g].marked > 0 {
 		d.gpus[g].marked--

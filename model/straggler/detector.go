@@ -83,8 +83,8 @@ func New(p Params) (*Detector, error) {
 	return &Detector{p: p, kinds: make(map[Kind]int32)}, nil
 }
 
-// Node says that GPUs first..first+n-1 are those of a node, in the given rack (0 = unknown). All must be told of before
-// an attempt uses them; being told again changes nothing but the rack.
+// Node says that GPUs first..first+n-1 are those of a node, in the given rack (0 = unknown). All must be reported
+// before an attempt uses them; being told again changes nothing but the rack.
 func (d *Detector) Node(node sched.NodeID, rack int32, first sched.GPUID, n int) {
 	for int(node) >= len(d.nodes) {
 		d.nodes = append(d.nodes, site{})

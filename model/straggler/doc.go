@@ -1,4 +1,4 @@
-// Package straggler finds GPUs that are slow now from what running jobs tell of their step times.
+// Package straggler finds GPUs that are slow now from what running jobs say of their step times.
 //
 // A Detector is told which attempt runs where (Start, End) and how long its steps take (Report). It answers with
 // checks: a GPU takes so many times as long as it should, or is as fast as expected. Three questions are answered in
@@ -16,8 +16,8 @@
 // A job whose attempts are slow wherever it goes has changed itself, and no one is blamed.
 //
 // The package decides nothing: what a check is worth, how it is forgotten and what becomes of the GPU is for whoever
-// asks (see model/variability.Tracker). It knows classes and scores only through what it is told to expect. The unit of
-// step time does not matter, as long as a job keeps to it.
+// asks (see model/variability.Tracker). It knows classes and scores only through what it is asked to expect. The unit
+// of step time does not matter, as long as a job keeps to it.
 //
 // Sources: Page, "Continuous inspection schemes", Biometrika 1954 (CUSUM). The questions are those of Greyhound, USENIX
 // ATC'25, as its authors summarise it; the way of attribution is our own.

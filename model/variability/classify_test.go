@@ -127,7 +127,7 @@ func TestTrainRefuses(t *testing.T) {
 }
 
 // Ensure that the class of a job is found from its times on a few GPUs of the released code's draw, with noise, and
-// that nothing is told where nothing can be.
+// that nothing is reported where nothing can be.
 func TestClassOf(t *testing.T) {
 	s := &Scores{Name: "s", GPUs: make([]GPU, 6), Classes: []string{"A", "B", "C"}, PM: [][]float64{
 		{1, 1.1, .9, 1.3, 1, 1}, {1, 1.02, .99, 1, 1.05, 1}, {1, 1, 1, 1, 1, 1}}}

@@ -34,7 +34,7 @@ func plain(model string) string {
 const maxModels = 1 << 16
 
 // ReadClassMap reads which models are of which of classes, which are in order from the most sensitive on. Its header
-// tells which of two kinds it is:
+// says which of two kinds it is:
 //
 //	model,class
 //	model,seconds,dram_util,peak_fu_util

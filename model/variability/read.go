@@ -22,7 +22,7 @@ const (
 var plainIgnored = map[string]bool{"": true, "GPU_ID": true, "Local_GPU_ID": true, "IP_addr": true, "IN_USE": true,
 	"JOB_IDS": true}
 
-// ReadScores reads a table of scores, one row for each GPU in order of the numbers that they get. Its header tells
+// ReadScores reads a table of scores, one row for each GPU in order of the numbers that they get. Its header says
 // which of two kinds it is:
 //
 //	gpu,node,pm_classA,pm_classB[,sf_classA,sf_classB]

@@ -20,8 +20,8 @@ const MinSeen = 3
 // If the job were of class c, its time on GPU g would be some nominal time times PM[c][g], so that log(seconds) -
 // log(PM) was the same on all. The misfit of c is the mean distance of these, the median for each GPU, from their
 // median; factors common to all scores of a class cancel. Classes whose scores on these GPUs differ, likewise, by less
-// than 0.1 % or a tenth of the least misfit cannot be told apart: of those like the best the most sensitive is told,
-// provided that there are others and the misfit of each is more than twice as large, and larger by 0.1 %.
+// than 0.1 % or a tenth of the least misfit cannot be told apart: of those like the best the most sensitive is
+// reported, provided that there are others and the misfit of each is more than twice as large, and larger by 0.1 %.
 //
 // The rule is ours: the paper profiles every application. It needs runs on GPUs that differ in the classes in question.
 func (s *Scores) ClassOf(seen []Seen) (class int, told bool, err error) {

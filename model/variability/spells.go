@@ -94,7 +94,7 @@ func (s *spells) add(t *table, gpus int, gpu, from, to, factor string) error {
 	return nil
 }
 
-// instant reads a time in seconds, at most a century; the error is the wish alone.
+// instant reads a time in seconds, at most a century; the error is what is wanted, alone.
 func instant(text string) (sched.Time, error) {
 	const century = 100 * 365.25 * 86400
 	x, err := upTo(text, century)

@@ -98,7 +98,7 @@ func (t *table) need(names ...string) ([]int, error) {
 	return at, nil
 }
 
-// number reads a number in least..most; the error is the wish alone.
+// number reads a number in least..most; the error is what is wanted, alone.
 func number(text string, least, most float64) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	switch {
@@ -110,7 +110,7 @@ func number(text string, least, most float64) (float64, error) {
 	return x, nil
 }
 
-// upTo reads a number in 0..most; the error is the wish alone.
+// upTo reads a number in 0..most; the error is what is wanted, alone.
 func upTo(text string, most float64) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x >= 0 && x <= most) {

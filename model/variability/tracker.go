@@ -65,7 +65,7 @@ func (p Params) validate() error {
 }
 
 // Tracker follows the GPUs of a cluster by checks: live iteration times or short benchmarks, as scores against the
-// median GPU. For each GPU and class it tells apart
+// median GPU. For each GPU and class it distinguishes
 //
 //   - what the GPU is: its persistent score, which moves by Rate towards the median of the last checks. Up to two odd
 //     checks in five leave it where it is; a real change, for better or worse, moves it from the third check on. A GPU

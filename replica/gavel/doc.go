@@ -17,8 +17,8 @@
 //
 // What a reader of the paper would not expect, and what is kept on purpose:
 //
-//   - Shares are computed again only when a job came or went and Reset seconds have passed (or never yet, or nothing ran
-//     and nothing is to come).
+//   - Shares are computed again only when a job came or went and Reset seconds have passed (or never yet, or nothing
+//     ran and nothing is to come).
 //   - Fifo gives the place of a job that is done to the head of the queue whatever its width, if it fits into what the
 //     places before leave; if not, that job is out of the queue until shares are computed again.
 //   - The job at which filling stops is out of the queue as well: packing starts with the one behind it.

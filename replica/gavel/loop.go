@@ -135,7 +135,7 @@ func (r *run) close(t *turn) {
 		switch {
 		case ok:
 			j.left -= t.steps[k]
-			j.failures *= min(len(t.jobs)-1, 1) // turns beside another do not clear them
+			j.failures *= min(len(t.jobs)-1, 1) // turns next to another do not clear them
 			if j.left <= 0 {
 				j.Finish = t.finish
 				r.remove(j)

@@ -61,7 +61,7 @@ type Kind struct {
 // Rates are throughputs in steps per second.
 type Rates struct {
 	Alone map[Kind]float64 // > 0 for each kind of job
-	// of the first and the second beside each other, both ways round; missing or 0 = they cannot
+	// of the first and the second next to each other, both ways round; missing or 0 = they cannot
 	Shared map[[2]Kind][2]float64
 }
 
@@ -82,7 +82,7 @@ type Outcome struct {
 	ID     string
 	Finish float64 // NaN if it failed, or had not finished after MaxRounds
 	Run    float64 // seconds in rounds
-	Shared float64 // of them, beside another
+	Shared float64 // of them, next to another
 	Failed bool
 }
 

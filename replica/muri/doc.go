@@ -17,8 +17,8 @@
 //   - A start costs nothing. Instead every pass, for whatever reason, costs each running job its model's start-up time
 //     in progress, or all progress since the pass before if that is less (see run.settle). The end that was planned for
 //     a job knows nothing of it: a job that runs on undisturbed pays nothing.
-//   - Under SRTF and SRSF all jobs are placed again at each pass, on the first node with room, or, above a node's width,
-//     on the first whole nodes and one for the rest; one that does not fit is passed over. Running jobs move for
+//   - Under SRTF and SRSF all jobs are placed again at each pass, on the first node with room, or, above a node's
+//     width, on the first whole nodes and one for the rest; one that does not fit is passed over. Running jobs move for
 //     nothing. Under Tiresias, GPUs are counted and not placed, whatever the schedule's placement is said to be.
 //   - Tiresias has three queues with limits of 3250 and 7200 GPU-seconds, no promotion, and looks again when a running
 //     job should reach its limit: at ceil(limit/GPUs) seconds of running.

@@ -359,7 +359,7 @@ func TestRoundExactly(t *testing.T) {
 	}
 }
 
-// listed tells of each job of each queue, in order, whether it runs.
+// listed reports each job of each queue, in order, whether it runs.
 func (r *naiveRun) listed() (ids []string) {
 	for q, list := range r.queues {
 		for _, j := range list {

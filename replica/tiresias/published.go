@@ -88,7 +88,7 @@ func (p Params) validateLists() error {
 
 func (p Params) promotes() bool { return p.Knob > 0 && !math.IsInf(p.Knob, 1) }
 
-// ranked tells whether queues are sorted by index. The released simulator computes ranks only under the exact schedule
+// ranked says whether queues are sorted by index. The released simulator computes ranks only under the exact schedule
 // name dlas-gpu-gittins, so with a promote knob in the name the Gittins part is off and the schedule equals
 // dlas-gpu-KNOB.
 func (p Params) ranked() bool { return p.Gittins && !p.promotes() }

@@ -37,7 +37,7 @@ func (q *queue) join(j *job, ranked bool) {
 	q.narrow = min(q.narrow, j.GPUs)
 }
 
-// roomy tells whether all jobs fit into free GPUs.
+// roomy says whether all jobs fit into free GPUs.
 func (q *queue) roomy(free int) bool {
 	free -= q.used
 	for i := 0; i < len(q.waiting) && free >= 0; i++ {
@@ -46,7 +46,7 @@ func (q *queue) roomy(free int) bool {
 	return free >= 0
 }
 
-// overtaken tells whether a waiting job outranks a running one, once both are sorted.
+// overtaken says whether a waiting job outranks a running one, once both are sorted.
 func (q *queue) overtaken() bool {
 	return len(q.waiting) > 0 && len(q.running) > 0 && q.waiting[0].outranks(q.running[len(q.running)-1])
 }

@@ -15,7 +15,7 @@ import (
 // others become empty. Utility is what jobs make of the GPUs that there are: the sum of their speedups over one GPU,
 // for each GPU.
 //
-// Where the mean of the last Intervals decisions has left the band around the utility wished, the number of nodes
+// Where the mean of the last Intervals decisions has left the band around the utility requested, the number of nodes
 // becomes that at which the utility of a new division is nearest to it, found by bisection, as utility falls with
 // nodes. There are never fewer than the fewest GPUs of any job need, which a newcomer may raise at once; where there
 // are no jobs, none are needed.
@@ -25,7 +25,7 @@ import (
 type Autoscale struct {
 	Divide   *Divide
 	Pollux   *Pollux // the Rule of Divide
-	Utility  float64 // wished, 0 < Utility <= 1
+	Utility  float64 // requested, 0 < Utility <= 1
 	Most     int     // nodes there can be, of Pollux.PerNode GPUs, > 0; with elastic.MaxGPUs/2 in all at most
 	Interval time.Duration
 
@@ -47,8 +47,8 @@ var (
 // Intervals is how many decisions utility is averaged over. Source: the released simulator.
 const Intervals = 15
 
-// Low and High bound the utility at which nodes stay as they are, in parts of the one wished. Source: AdaptDL, 0.35 and
-// 0.65 around 0.5.
+// Low and High bound the utility at which nodes stay as they are, in parts of the one requested. Source: AdaptDL, 0.35
+// and 0.65 around 0.5.
 const (
 	Low  = 0.35 / 0.5
 	High = 0.65 / 0.5
@@ -169,8 +169,8 @@ func (a *Autoscale) tried(v *sched.View, nodes int) float64 {
 	return sum / float64(gpus)
 }
 
-// resize sets the number of nodes to that, from least on, whose utility is nearest the one wished, the smaller of two;
-// none if least is 0.
+// resize sets the number of nodes to that, from least on, whose utility is nearest the one requested, the smaller of
+// two; none if least is 0.
 func (a *Autoscale) resize(v *sched.View, least int) {
 	a.nodes, a.seen = least, a.seen[:0]
 	if least == 0 {

@@ -8,7 +8,7 @@ import (
 
 // ByClass has what another rule grants placed class by class, the first class first, inside a class in the order of the
 // grants: who suffers most from slow GPUs chooses first. Who is granted what stays as it is. What the other rule learns
-// it must be told by others: list it in pipeline.Parts.Learn.
+// it must be reported by others: list it in pipeline.Parts.Learn.
 //
 // Source: class priority of PAL (Jain et al., SC'24), as released.
 type ByClass struct {

@@ -16,7 +16,7 @@ var (
 	_ sched.Explainer = ByClass{}
 )
 
-// teller is a Rule that can tell what it weighs.
+// teller is a Rule that can say what it weighs.
 type teller interface {
 	// tell says the figures of claims[i], gpus being divided among claims.
 	tell(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact))
@@ -187,8 +187,8 @@ func (p *Pollux) tell(v *sched.View, claims []Claim, i, gpus int, say func(sched
 	say(sched.Fact{Name: "widest-now", Value: float64(p.widest(c, gpus)), Unit: "GPUs"})
 }
 
-// Explain says the nodes worth having, the utility at the last decision since that changed and the one wished, and what
-// Divide does.
+// Explain gives the nodes worth having, the utility at the last decision since that changed and the one requested, and
+// what Divide does.
 func (a *Autoscale) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	a.Divide.Explain(v, j, say)
 	say(sched.Fact{Name: "nodes-worth-having", Value: float64(a.nodes), Unit: "nodes"})

@@ -63,7 +63,7 @@ const (
 	rowB = "scaling-factors=1:1 2:1.2 3:1.3 4:1.35"
 )
 
-// Ensure that each rule tells what it weighs, by the worked examples of the specification, and what it leaves out.
+// Ensure that each rule says what it weighs, by the worked examples of the specification, and what it leaves out.
 func TestExplain(t *testing.T) {
 	worth := "; worth-of-gpus=3:0.9 4:0.8 5:0.7 6:0.2 7:0.1 8:0.05"
 	for _, c := range []struct {
@@ -106,8 +106,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Ensure that what a restart costs is told, and the batch size; nothing of a job that is done; and what remains to be
-// told where more must run than fits.
+// Ensure that what a restart costs is reported, and the batch size; nothing of a job that is done; and what remains to
+// be told where more must run than fits.
 func TestExplainMore(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)
 	v.Jobs[0].Batch = 64
@@ -130,7 +130,7 @@ func TestExplainMore(t *testing.T) {
 	})
 }
 
-// Ensure that systems that scale the cluster tell what it is worth, behind what they divide, and that ByClass passes
+// Ensure that systems that scale the cluster say what it is worth, behind what they divide, and that ByClass passes
 // on.
 func TestExplainAutoscale(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)

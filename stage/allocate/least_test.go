@@ -7,8 +7,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that it is told with how many GPUs a job would be started, that one of which no speed is known is held to the
-// width that it asks for, and who keeps others waiting.
+// Ensure that it is reported with how many GPUs a job would be started, that one of which no speed is known is held to
+// the width that it asks for, and who keeps others waiting.
 func TestLeast(t *testing.T) {
 	v, c := twoJobs(4, 0, 0)
 	v.Jobs[0].Spec.GPUs = sched.Range{Min: 2, Want: 3, Max: 4}

@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// scripted divides as it is told.
+// scripted divides as its script says.
 type scripted []int
 
 func (s scripted) Divide(_ *sched.View, dst []int, _ []Claim, _ int) []int { return append(dst, s...) }

@@ -10,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Rates tells what dividing GPUs needs to know of jobs: how fast each goes by width in the phase that it is in, and
+// Rates says what dividing GPUs needs to know of jobs: how fast each goes by width in the phase that it is in, and
 // with which batch size. A job of which nothing is known is taken to be rigid at the width that it asks for, and as
 // fast as its GPUs are many. Rates remembers nothing but what it need not compute again.
 type Rates struct {

@@ -26,7 +26,7 @@ func running() *sched.View {
 			WorkFrom: 10e9, Rate: 0.5}}}
 }
 
-// Ensure that each order ranks a running job by what it says, and tells how that grows.
+// Ensure that each order ranks a running job by what it says, and says how that grows.
 func TestKeys(t *testing.T) {
 	work := sizes{12 * time.Second}
 	for name, c := range map[string]struct {

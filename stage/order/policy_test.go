@@ -70,7 +70,7 @@ func fixed(o sched.Orderer) func(sched.Remainer, *policytest.Command) (sched.Ord
 	return func(sched.Remainer, *policytest.Command) (sched.Orderer, error) { return o, nil }
 }
 
-// ranking is the jobs of one data file and the rules that were told of them. It knows the true work.
+// ranking is the jobs of one data file and the rules that its data file names. It knows the true work.
 type ranking struct {
 	v     sched.View
 	work  []time.Duration // by job

@@ -91,7 +91,7 @@ func (o *Observed) Observe(v *sched.View, e *sched.Event) {
 	}
 }
 
-// asAsked reports whether j runs on as many GPUs as its rate is counted in: on more or fewer the rate tells of its
+// asAsked reports whether j runs on as many GPUs as its rate is counted in: on more or fewer the rate reports its
 // width as well.
 func asAsked(j *sched.Job) bool { return len(j.GPUs) == int(j.Unit()) }
 
@@ -133,7 +133,7 @@ func (m *seenModel) note(gpu int, time float64) (news bool) {
 	return !found
 }
 
-// look looks for the class again. What was told stays where nothing can be told any more.
+// look looks for the class again. What was reported stays where nothing can be reported any more.
 func (o *Observed) look(m *seenModel) {
 	var seen []variability.Seen
 	for i := range m.gpus {

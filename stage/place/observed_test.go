@@ -32,8 +32,8 @@ func jobsOf(v *sched.View, models ...string) {
 	}
 }
 
-// Ensure that the class of a model is told once its jobs ran on enough GPUs, and not before, and that the revision says
-// so.
+// Ensure that the class of a model is reported once its jobs ran on enough GPUs, and not before, and that the revision
+// says so.
 func TestObservedTellsClass(t *testing.T) {
 	v, s := view(2, 2, 2), seenScores()
 	jobsOf(v, "net", "net", "other", "")

@@ -3,7 +3,7 @@ package place
 import "github.com/trainyard/trainyard/sched"
 
 // OneType has another rule place a job on the GPU type that it was granted, where there are several: who grants GPUs
-// type by type has counted on it. What the other rule learns it must be told by others: list it in
+// type by type has counted on it. What the other rule learns it must be reported by others: list it in
 // pipeline.Parts.Learn.
 type OneType struct {
 	By sched.Placer

@@ -11,10 +11,10 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Rent rents as many nodes as the demand needs beside what is owned, the cheapest per GPU first, and lets nodes go that
-// have been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it
-// to empty, or, with Drain, has the jobs of the emptiest nodes placed elsewhere. A node that drains serves no demand,
-// and goes as soon as it is empty. With Move, nodes are emptied only where that is worth it.
+// Rent rents as many nodes as the demand needs in addition to what is owned, the cheapest per GPU first, and lets nodes
+// go that have been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls
+// waits for it to empty, or, with Drain, has the jobs of the emptiest nodes placed elsewhere. A node that drains serves
+// no demand, and goes as soon as it is empty. With Move, nodes are emptied only where that is worth it.
 //
 // Keep has the price of a boot in mind: renting again within the boot time gains nothing, and a node kept as long as a
 // boot costs at most twice what knowing the future would (ski rental).

@@ -2,7 +2,7 @@ package watch
 
 import "github.com/trainyard/trainyard/sched"
 
-// Truth tells how many times as slow as its PM scores say GPU g is at now, and when that changes next.
+// Truth says how many times as slow as its PM scores say GPU g is at now, and when that changes next.
 type Truth func(g sched.GPUID, now sched.Time) (factor float64, until sched.Time)
 
 // Limit is the factor above which a GPU is better not used at all: that of quarantines.

@@ -70,7 +70,7 @@ const (
 	lastTerm  = 24 * time.Hour
 	most      = 4 // at most one GPU in so many is in quarantine
 	look      = time.Minute
-	step      = 0.05 // factors are told in steps of 5 %, and change only by more than 3/4 of one
+	step      = 0.05 // factors are reported in steps of 5 %, and change only by more than 3/4 of one
 )
 
 // tracking: a factor within a step of the persistent one is noise, for the detector has told noise from change already.
@@ -294,7 +294,7 @@ func (s *Stragglers) Factor(g sched.GPUID) float64 {
 // Revision rises when factors change.
 func (s *Stragglers) Revision() uint64 { return s.revision }
 
-// Provision asks for quarantines and lifts those whose time is over. It leaves alone those that others wished for.
+// Provision asks for quarantines and lifts those whose time is over. It leaves alone those that others requested.
 func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 	for _, g := range s.odd {
 		x, gpu := &s.gpus[g], &v.GPUs[g]

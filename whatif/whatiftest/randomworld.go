@@ -58,13 +58,15 @@ func NewWorld(seed uint64) *World {
 	types := 1 + r.IntN(2)
 	w.Cluster.Types = w.Cluster.Types[:types]
 	for i := range 1 + r.IntN(4) {
-		w.Cluster.Nodes = append(w.Cluster.Nodes, sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 1 << r.IntN(3), Type: sched.TypeID(r.IntN(types)),
+		w.Cluster.Nodes = append(w.Cluster.Nodes, sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 1 << r.IntN(3),
+			Type: sched.TypeID(r.IntN(types)),
 			Pool: sched.None, IdleW: 100, BusyGPUW: 50})
 	}
 	at := sched.Time(0)
 	for i := range 5 + r.IntN(25) {
 		at = at.Add(time.Duration(r.ExpFloat64() * float64(40*time.Second)))
-		spec := sched.JobSpec{Name: fmt.Sprint("j", i), User: string(rune('a' + r.IntN(3))), Submit: at, GPUs: sched.Rigid(1 << r.IntN(3)),
+		spec := sched.JobSpec{Name: fmt.Sprint("j", i), User: string(rune('a' + r.IntN(3))), Submit: at,
+			GPUs:     sched.Rigid(1 << r.IntN(3)),
 			Priority: int32(r.IntN(3)), Share: sched.ShareAllow, Epochs: 10, Util: 0.4, Model: "resnet50"}
 		if r.IntN(3) == 0 {
 			spec.GPUs = sched.Range{Min: 1, Want: 2, Max: 4}
@@ -72,10 +74,12 @@ func NewWorld(seed uint64) *World {
 		if i > 0 && r.IntN(10) == 0 {
 			spec.After = []sched.JobID{sched.JobID(r.IntN(i))}
 		}
-		w.Trace.Jobs = append(w.Trace.Jobs, trace.Job{Spec: spec, Duration: 1 + time.Duration(r.ExpFloat64()*float64(90*time.Second))})
+		w.Trace.Jobs = append(w.Trace.Jobs,
+			trace.Job{Spec: spec, Duration: 1 + time.Duration(r.ExpFloat64()*float64(90*time.Second))})
 	}
 	pick := func(d time.Duration) time.Duration { return time.Duration(r.IntN(3)) * d }
-	w.Runtime = sim.Runtime{Restart: pick(3*time.Second + 7), StartDelay: pick(time.Second + 11), StopDelay: pick(2*time.Second + 13),
+	w.Runtime = sim.Runtime{Restart: pick(3*time.Second + 7), StartDelay: pick(time.Second + 11),
+		StopDelay:  pick(2*time.Second + 13),
 		Checkpoint: pick(10 * time.Second), RestartAtFirst: r.IntN(2) == 0,
 		EpochEnd: func(j *trace.Job, n int) time.Duration { return time.Duration(n) * (j.Duration/10 + 1) }}
 	if r.IntN(2) == 0 {
@@ -87,10 +91,13 @@ func NewWorld(seed uint64) *World {
 		}
 	}
 	if r.IntN(2) == 0 {
-		w.Runtime.Interference = func(_ *trace.Job, others []*trace.Job) float64 { return 1 + 0.21*float64(len(others)) }
+		w.Runtime.Interference = func(_ *trace.Job, others []*trace.Job) float64 {
+			return 1 + 0.21*float64(len(others))
+		}
 	}
 	if r.IntN(3) == 0 {
-		w.Runtime.Changes = []sim.Change{{At: at / 3, GPUs: []sched.GPUID{0}, Factor: 1.7}, {At: at / 2, GPUs: []sched.GPUID{0}, Factor: 1}}
+		w.Runtime.Changes = []sim.Change{{At: at / 3, GPUs: []sched.GPUID{0}, Factor: 1.7},
+			{At: at / 2, GPUs: []sched.GPUID{0}, Factor: 1}}
 	}
 	if r.IntN(3) == 0 {
 		w.Cluster.Failures = cluster.Failures{MTBF: 10 * time.Minute, Repair: 20 * time.Second, Seed: seed}
@@ -155,7 +162,8 @@ func (w *World) System(name string) (fresh whatif.System, shareLimit int, ok boo
 	}
 	build := func() (system.System, error) {
 		most := w.Cluster.MostGPUs()
-		k := system.Knowledge{Work: knows{w.Trace.Oracle(), len(w.Trace.Jobs)}, Types: w.Cluster.Types, PerNode: 4, MostGPUs: most, Scores: w.Scores,
+		k := system.Knowledge{Work: knows{w.Trace.Oracle(), len(w.Trace.Jobs)}, Types: w.Cluster.Types, PerNode: 4,
+			MostGPUs: most, Scores: w.Scores,
 			Pools: w.Cluster.PoolSpecs(), Budget: float64(most) / 2}
 		if w.stated {
 			k.Work = stated{}

@@ -8,9 +8,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Check finds out whether devices are free after a job on them has ended: no process of it shows there, and the memory that
-// no one answers for is little. Where that takes longer than the patience, they are not to be given to others; later samples
-// may free them (Watch). It has nothing to save: a check started again concludes the same.
+// Check finds out whether devices are free after a job on them has ended: no process of it shows there, and the memory
+// that no one answers for is little. Where that takes longer than the patience, they are not to be given to others;
+// later samples may free them (Watch). It has nothing to save: a check started again concludes the same.
 type Check struct {
 	rule     Rule
 	deadline time.Time
@@ -20,15 +20,16 @@ type Check struct {
 
 // NewCheck starts a check of devices at the time that the last process of the job was gone.
 func NewCheck(rule Rule, names []string, at time.Time) *Check {
-	c := &Check{rule: rule, deadline: at.Add(rule.Patience), open: make(map[string]string), found: make(map[string]Verdict)}
+	c := &Check{rule: rule, deadline: at.Add(rule.Patience), open: make(map[string]string),
+		found: make(map[string]Verdict)}
 	for _, name := range names {
 		c.open[name] = ""
 	}
 	return c
 }
 
-// See folds a sample taken after the check started, or the error at a time where there is none. Held are the devices on which
-// other jobs are. It reports whether the check is over.
+// See folds a sample taken after the check started, or the error at a time where there is none. Held are the devices on
+// which other jobs are. It reports whether the check is over.
 func (c *Check) See(s *Sample, err error, at time.Time, o Owners) bool {
 	late := !at.Before(c.deadline)
 	for name := range c.open {

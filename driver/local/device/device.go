@@ -20,14 +20,15 @@ type Device struct {
 	Slice    string      `json:"slice,omitempty"` // MIG profile, such as 1g.10gb; "" = a whole GPU, or a slot
 }
 
-// Backend is a way to the devices of a machine. What it returns is the caller's. Its methods may be called by anybody at any
-// time.
+// Backend is a way to the devices of a machine. What it returns is the caller's. Its methods may be called by anybody
+// at any time.
 type Backend interface {
 	// List returns the devices, always in the same order.
 	List(ctx context.Context) ([]Device, error)
 	// Sample looks at all of them. It may take long, but should not outlive ctx by much.
 	Sample(ctx context.Context) (*Sample, error)
-	// Locks returns the folder of the locks of the devices, the same for all who share the machine; "" = none are shared.
+	// Locks returns the folder of the locks of the devices, the same for all who share the machine; "" = none are
+	// shared.
 	Locks() string
 	// Env returns the variables by which a job's processes find the devices they hold.
 	Env(held []Device) []string
@@ -41,7 +42,7 @@ type Sample struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// Unknown is the value of a number that cannot be told.
+// Unknown is the value of a number that cannot be reported.
 const Unknown = -1
 
 // Reading is what a look showed of one device. Numbers are Unknown, or not negative.
@@ -51,12 +52,12 @@ type Reading struct {
 	Watts    float64  `json:"watts"`
 	Joules   float64  `json:"joules"` // a counter: energy since some instant
 	Celsius  float64  `json:"celsius"`
-	Throttle Throttle `json:"throttle"` // why its clock is low; 0 = it is not, or that cannot be told
+	Throttle Throttle `json:"throttle"` // why its clock is low; 0 = it is not, or that cannot be reported
 	// Display: it holds memory for a display, for which no process on the list answers.
 	Display bool `json:"display"`
 	// Lost says why it cannot be used until someone resets it or the machine; "" = it can.
 	Lost      string    `json:"lost,omitempty"`
-	Listed    bool      `json:"listed"` // Processes can be told
+	Listed    bool      `json:"listed"` // Processes can be reported
 	Processes []Process `json:"processes,omitempty"`
 }
 
@@ -66,7 +67,7 @@ type Process struct {
 	MiB float64 `json:"mib"` // device memory, Unknown or not negative
 }
 
-// Blank returns a reading that tells nothing but that the device is there.
+// Blank returns a reading that says nothing but that the device is there.
 func Blank() Reading {
 	return Reading{UsedMiB: Unknown, Use: Unknown, Watts: Unknown, Joules: Unknown, Celsius: Unknown}
 }
@@ -85,8 +86,8 @@ func (r *Reading) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Loose returns the memory, in MiB, for which none of the processes on the list answers that live; Unknown where that cannot
-// be told. What a process uses that is gone is loose.
+// Loose returns the memory, in MiB, for which none of the processes on the list answers that live; Unknown where that
+// cannot be reported. What a process uses that is gone is loose.
 func (r *Reading) Loose(gone func(pid int) bool) float64 {
 	if r.UsedMiB == Unknown || r.Display {
 		return Unknown
@@ -118,6 +119,8 @@ func Types(list []Device) (types []string) {
 func Grouped(list []Device) []Device {
 	types := Types(list)
 	grouped := slices.Clone(list)
-	slices.SortStableFunc(grouped, func(a, b Device) int { return slices.Index(types, a.Type) - slices.Index(types, b.Type) })
+	slices.SortStableFunc(grouped, func(a, b Device) int {
+		return slices.Index(types, a.Type) - slices.Index(types, b.Type)
+	})
 	return grouped
 }

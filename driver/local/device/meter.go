@@ -6,8 +6,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Meter makes means of samples, by device: of power by the energy counter where there is one, else of the readings between
-// samples, each mean of two. A counter that falls, as after a reset of its GPU, is not believed for that interval.
+// Meter makes means of samples, by device: of power by the energy counter where there is one, else of the readings
+// between samples, each mean of two. A counter that falls, as after a reset of its GPU, is not believed for that
+// interval.
 type Meter struct {
 	last map[string]point
 	sums map[string]*sum

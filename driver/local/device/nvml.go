@@ -14,8 +14,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// NVML are the GPUs that NVIDIA's management library lists, in the order of their PCI addresses. It is faster than nvidia-smi,
-// knows the energy counter and what MIG slices do. A call that hangs cannot be ended: see Sampler.
+// NVML are the GPUs that NVIDIA's management library lists, in the order of their PCI addresses. It is faster than
+// nvidia-smi, knows the energy counter and what MIG slices do. A call that hangs cannot be ended: see Sampler.
 type NVML struct {
 	nvidia
 	lib   nvml.Interface // initialised
@@ -126,7 +126,7 @@ func slicesOf(h nvml.Device) (list []nvml.Device, split bool) {
 	return list, true
 }
 
-// Sample asks each GPU what it does. What one cannot tell is Unknown.
+// Sample asks each GPU what it does. What one cannot say is Unknown.
 func (n *NVML) Sample(ctx context.Context) (*Sample, error) {
 	s := &Sample{Readings: make(map[string]Reading)}
 	err := n.each(func(_ int, h nvml.Device) error {
@@ -179,8 +179,8 @@ func (n *NVML) read(h nvml.Device) Reading {
 	return x
 }
 
-// used returns the memory in use, in MiB. The first version of the call counts what the driver reserves as used, some hundred
-// MiB; it is the fallback.
+// used returns the memory in use, in MiB. The first version of the call counts what the driver reserves as used, some
+// hundred MiB; it is the fallback.
 func used(h nvml.Device) float64 {
 	if m, r := h.GetMemoryInfo_v2(); r == nvml.SUCCESS {
 		return float64(m.Used) / (1 << 20)

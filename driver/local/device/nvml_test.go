@@ -29,14 +29,20 @@ func mockGPU(uuid string, r nvml.Return) *mock.Device {
 	bus := nvml.PciInfo{}
 	copy(bus.BusId[:], "00000000:0A:00.0")
 	return &mock.Device{
-		GetUUIDFunc:                         func() (string, nvml.Return) { return uuid, nvml.SUCCESS },
-		GetNameFunc:                         func() (string, nvml.Return) { return "NVIDIA A100", nvml.SUCCESS },
-		GetMemoryInfoFunc:                   func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 80 << 30, Used: 1 << 30}, r },
-		GetMemoryInfo_v2Func:                func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{Used: 512 << 20}, r },
-		GetEnforcedPowerLimitFunc:           func() (uint32, nvml.Return) { return 400_000, r },
-		GetPciInfoFunc:                      func() (nvml.PciInfo, nvml.Return) { return bus, r },
-		GetMigModeFunc:                      func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_DISABLE, 0, r },
-		GetUtilizationRatesFunc:             func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{Gpu: 50}, r },
+		GetUUIDFunc: func() (string, nvml.Return) { return uuid, nvml.SUCCESS },
+		GetNameFunc: func() (string, nvml.Return) { return "NVIDIA A100", nvml.SUCCESS },
+		GetMemoryInfoFunc: func() (nvml.Memory, nvml.Return) {
+			return nvml.Memory{Total: 80 << 30, Used: 1 << 30}, r
+		},
+		GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
+			return nvml.Memory_v2{Used: 512 << 20}, r
+		},
+		GetEnforcedPowerLimitFunc: func() (uint32, nvml.Return) { return 400_000, r },
+		GetPciInfoFunc:            func() (nvml.PciInfo, nvml.Return) { return bus, r },
+		GetMigModeFunc:            func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_DISABLE, 0, r },
+		GetUtilizationRatesFunc: func() (nvml.Utilization, nvml.Return) {
+			return nvml.Utilization{Gpu: 50}, r
+		},
 		GetPowerUsageFunc:                   func() (uint32, nvml.Return) { return 75_310, r },
 		GetTotalEnergyConsumptionFunc:       func() (uint64, nvml.Return) { return 123_456_789, r },
 		GetTemperatureFunc:                  func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 31, r },
@@ -48,10 +54,11 @@ func mockGPU(uuid string, r nvml.Return) *mock.Device {
 	}
 }
 
-// Ensure that what the library tells is taken over in our units, that what it cannot tell is unknown, and that a lost GPU is
-// not there.
+// Ensure that what the library says is taken over in our units, that what it cannot say is unknown, and that a lost GPU
+// is not there.
 func TestNVML(t *testing.T) {
-	n := library(mockGPU("GPU-a", nvml.SUCCESS), nil, mockGPU("GPU-b", nvml.ERROR_NOT_SUPPORTED), mockGPU("GPU-c", nvml.ERROR_GPU_IS_LOST))
+	n := library(mockGPU("GPU-a", nvml.SUCCESS), nil, mockGPU("GPU-b", nvml.ERROR_NOT_SUPPORTED),
+		mockGPU("GPU-c", nvml.ERROR_GPU_IS_LOST))
 	list, err := n.List(t.Context())
 	want := []Device{{Name: "GPU-a", Type: "NVIDIA A100", MemoryGB: 80, Bus: "00000000:0A:00.0", LimitW: 400},
 		{Name: "GPU-b", Type: "NVIDIA A100", Index: 2}, {Name: "GPU-c", Type: "NVIDIA A100", Index: 3}}
@@ -64,7 +71,8 @@ func TestNVML(t *testing.T) {
 	}
 	lost := Blank()
 	lost.Lost = nvml.ERROR_GPU_IS_LOST.Error()
-	readings := map[string]Reading{"GPU-a": {512, .5, 75.31, 123456.789, 31, ThrottlePowerCap, false, "", true, []Process{{12, 256}, {13, Unknown}}},
+	readings := map[string]Reading{"GPU-a": {512, .5, 75.31, 123456.789, 31, ThrottlePowerCap, false, "", true,
+		[]Process{{12, 256}, {13, Unknown}}},
 		"GPU-b": Blank(), "GPU-c": lost}
 	if !reflect.DeepEqual(s.Readings, readings) || s.Partial {
 		t.Errorf("%+v, want %+v", s.Readings, readings)
@@ -76,7 +84,7 @@ func TestNVML(t *testing.T) {
 	}
 }
 
-// Ensure that the slices of a split GPU are listed in its place and sampled beside it.
+// Ensure that the slices of a split GPU are listed in its place and sampled next to it.
 func TestNVMLSlices(t *testing.T) {
 	gpu, part := mockGPU("GPU-a", nvml.SUCCESS), mockGPU("MIG-1", nvml.SUCCESS)
 	gpu.GetMigModeFunc = func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, 0, nvml.SUCCESS }
@@ -90,7 +98,8 @@ func TestNVMLSlices(t *testing.T) {
 	part.GetNameFunc = func() (string, nvml.Return) { return "NVIDIA A100 MIG 1g.10gb", nvml.SUCCESS }
 	n := library(gpu)
 	list, err := n.List(t.Context())
-	if want := []Device{{Name: "MIG-1", Type: "NVIDIA A100 MIG 1g.10gb", MemoryGB: 80, Bus: "00000000:0A:00.0", Slice: "1g.10gb"}}; err != nil || !reflect.DeepEqual(list, want) {
+	if want := []Device{{Name: "MIG-1", Type: "NVIDIA A100 MIG 1g.10gb", MemoryGB: 80, Bus: "00000000:0A:00.0",
+		Slice: "1g.10gb"}}; err != nil || !reflect.DeepEqual(list, want) {
 		t.Errorf("%+v, %v, want %+v", list, err, want)
 	}
 	if s, err := n.Sample(t.Context()); err != nil || len(s.Readings) != 2 || s.Readings["MIG-1"].UsedMiB != 512 {

@@ -23,8 +23,8 @@ var _ Backend = (*Replay)(nil)
 // maxLine bounds a line of a recording: a sample of hundreds of devices with hundreds of processes each.
 const maxLine = 4 << 20
 
-// ReadRecording reads lines of JSON, as Recording writes them: the list of devices, then a sample each, in order of time. Name
-// is that of the file, for errors.
+// ReadRecording reads lines of JSON, as Recording writes them: the list of devices, then a sample each, in order of
+// time. Name is that of the file, for errors.
 func ReadRecording(r io.Reader, name string) (*Replay, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -102,7 +102,7 @@ func (*Replay) Locks() string { return "" }
 // Env returns nothing.
 func (*Replay) Env([]Device) []string { return nil }
 
-// Recording writes down what a backend tells, for Replay.
+// Recording writes down what a backend says, for Replay.
 type Recording struct {
 	Backend
 	mu  sync.Mutex

@@ -62,13 +62,17 @@ const devicesLine = `[{"name":"A","type":"h"}]` + "\n"
 // Ensure that a recording that is not one is refused with its line.
 func TestBadRecordings(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                            "rec: no devices, want a first line that lists some",
-		"{}\n":                        "rec: line 1: json: cannot unmarshal object into Go value of type []device.Device; want the list of devices",
+		"": "rec: no devices, want a first line that lists some",
+		"{}\n": "rec: line 1: json: cannot unmarshal object into Go value of type " +
+			"[]device.Device; want the list of devices",
 		`[{"name":"A"},{"name":"A"}]`: "rec: line 1: A twice, want each device once",
 		devicesLine + "x":             "rec: line 2: invalid character 'x' looking for beginning of value",
-		devicesLine + `{"at":"2026-01-02T00:00:00Z"}` + "\n" + `{"at":"2026-01-01T00:00:00Z"}`: "rec: line 3: at 2026-01-01 00:00:00 +0000 UTC, want no time before that of the last sample",
-		devicesLine + `{"readings":{"A":{"watts":-5}}}`:                                        "rec: line 2: A: number -5, want one >= 0, or -1 where it is unknown",
-		devicesLine + `{"readings":{"A":{"use":2}}}`:                                           "rec: line 2: A: use 2, want 0 to 1",
+		devicesLine + `{"at":"2026-01-02T00:00:00Z"}` + "\n" + `{"at":"2026-01-01T00:00:00Z"}`: "rec: line 3: at " +
+			"2026-01-01 00:00:00 +0000 UTC, want no time before that of the last sample",
+		devicesLine + `{"readings":{"A":{"watts":-5}}}`: "rec: line 2: A: " +
+			"number -5, want one >= 0, or -1 where it is unknown",
+		devicesLine + `{"readings":{"A":{"use":2}}}`: "rec: line 2: A: use " +
+			"2, want 0 to 1",
 	} {
 		if _, err := ReadRecording(strings.NewReader(text), "rec"); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -99,8 +103,8 @@ func FuzzRecording(f *testing.F) {
 	})
 }
 
-// Ensure that all who ask while a look is under way share the next one, and that a look that hangs holds no one up for long,
-// nor is started twice.
+// Ensure that all who ask while a look is under way share the next one, and that a look that hangs holds no one up for
+// long, nor is started twice.
 func TestSampler(t *testing.T) {
 	t.Parallel()
 	f := NewFake(Device{Name: "A"})
@@ -153,8 +157,9 @@ func (c *counting) Sample(ctx context.Context) (*Sample, error) {
 	return c.Fake.Sample(ctx)
 }
 
-// Ensure that a session of two GPUs is followed as it went: B is held by a notebook at first, which leaves; someone calls
-// and goes again; a job on A dies and its memory stays for a while; B is not looked at once, then lost, then back.
+// Ensure that a session of two GPUs is followed as it went: B is held by a notebook at first, which leaves; someone
+// calls and goes again; a job on A dies and its memory stays for a while; B is not looked at once, then lost, then
+// back.
 func TestSession(t *testing.T) {
 	file, err := os.Open("testdata/session.jsonl")
 	if err != nil {
@@ -181,7 +186,8 @@ func TestSession(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"00:00 B 1 in use by process 200 (8.0 GiB)", "00:36 B 0 ", "01:02 A 3 87.9 GiB of its memory are in use by no process",
+	want := []string{"00:00 B 1 in use by process 200 (8.0 GiB)", "00:36 B 0 ", "01:02 A 3 87.9 GiB of its memory " +
+		"are in use by no process",
 		"01:20 B 2 it is not there", "01:26 A 0 ", "01:36 B 0 "}
 	if !slices.Equal(told, want) {
 		t.Errorf("%q, want %q", told, want)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Sampler shares looks at the devices: all who ask while a look is under way get the next one, so that there is never more
-// than one, however many wait. A look that hangs is waited for by no one longer than the patience, and no other is started
-// before it is over: a driver that hangs would collect them.
+// Sampler shares looks at the devices: all who ask while a look is under way get the next one, so that there is never
+// more than one, however many wait. A look that hangs is waited for by no one longer than the patience, and no other is
+// started before it is over: a driver that hangs would collect them.
 type Sampler struct {
 	backend  Backend
 	patience time.Duration

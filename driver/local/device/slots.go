@@ -26,7 +26,7 @@ func (s Slots) List(context.Context) ([]Device, error) {
 	return list, nil
 }
 
-// Sample tells that the slots are there: whoever else computes on this machine does not take one.
+// Sample says that the slots are there: whoever else computes on this machine does not take one.
 func (s Slots) Sample(ctx context.Context) (*Sample, error) {
 	list, err := s.List(ctx)
 	readings := make(map[string]Reading, len(list))
@@ -42,8 +42,9 @@ func (Slots) Locks() string { return "" }
 // Env hides the GPUs of the machine, if it has any.
 func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }
 
-// HostSlots are the CPU slots of this machine. Each has its share of the machine's memory, so that it can be told which jobs fit on one
-// together: eaco shares no device of which it does not know the memory. No one watches that a job keeps to it.
+// HostSlots are the CPU slots of this machine. Each has its share of the machine's memory, so that it can be reported
+// which jobs fit on one together: eaco shares no device of which it does not know the memory. No one watches that a job
+// keeps to it.
 type HostSlots struct {
 	Slots
 	MemoryGB float32 // of each; 0 = unknown
@@ -57,7 +58,8 @@ func Host(n int) HostSlots {
 	return HostSlots{Slots(n), shareOf(string(b), n)}
 }
 
-// shareOf returns the n-th part of a machine's memory by its /proc/meminfo, in tenths of GiB rounded down; 0 = it does not tell.
+// shareOf returns the n-th part of a machine's memory by its /proc/meminfo, in tenths of GiB rounded down; 0 = it does
+// not tell.
 func shareOf(meminfo string, n int) float32 {
 	for line := range strings.Lines(meminfo) {
 		var kib float64

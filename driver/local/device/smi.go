@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// SMI are the GPUs that nvidia-smi lists, in the order of their PCI addresses. Each question is a short-lived process of its
-// own; nvidia-smi answers one question per process, so that a sample takes two.
+// SMI are the GPUs that nvidia-smi lists, in the order of their PCI addresses. Each question is a short-lived process
+// of its own; nvidia-smi answers one question per process, so that a sample takes two.
 type SMI struct {
 	nvidia
 	Command  string        // path of nvidia-smi
@@ -29,8 +29,8 @@ type SMI struct {
 
 var _ Backend = (*SMI)(nil)
 
-// Columns of nvidia-smi; see `nvidia-smi --help-query-gpu`. Drivers from 535 on call the throttle reasons by another name and
-// still know this one; where they do not, they are not told.
+// Columns of nvidia-smi; see `nvidia-smi --help-query-gpu`. Drivers from 535 on call the throttle reasons by another
+// name and still know this one; where they do not, they are not told.
 var (
 	listColumns   = []string{"uuid", "name", "index", "pci.bus_id", "memory.total", "power.limit", "mig.mode.current"}
 	sampleColumns = []string{"uuid", "pci.bus_id", "memory.used", "utilization.gpu", "power.draw", "temperature.gpu",
@@ -77,7 +77,7 @@ func (s *SMI) List(ctx context.Context) ([]Device, error) {
 	return replaced(list, split, parts), nil
 }
 
-// Sample asks what the GPUs do, then which processes are on them. Of a MIG slice it tells no more than that it is there:
+// Sample asks what the GPUs do, then which processes are on them. Of a MIG slice it says no more than that it is there:
 // nvidia-smi has figures of whole GPUs only.
 func (s *SMI) Sample(ctx context.Context) (*Sample, error) {
 	t, err := s.query(ctx, "gpu", sampleColumns)
@@ -117,7 +117,7 @@ func (s *SMI) processes(ctx context.Context, readings map[string]Reading) error 
 	return nil
 }
 
-// addSlices adds the slices of the GPUs that were told.
+// addSlices adds the slices of the GPUs that were reported.
 func (s *SMI) addSlices(readings map[string]Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *SMI) addSlices(readings map[string]Reading) {
 	}
 }
 
-// know remembers which GPU has which address: of one that is lost only the address is told.
+// know remembers which GPU has which address: of one that is lost only the address is reported.
 func (s *SMI) know(t *table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// table is what nvidia-smi answered: lines of CSV, without a header and without quotes, and between them lines for people.
+// table is what nvidia-smi answered: lines of CSV, without a header and without quotes, and between them lines for
+// people.
 type table struct {
 	columns []string
 	rows    [][]string
@@ -23,7 +24,8 @@ type table struct {
 type lostGPU struct{ bus, text string }
 
 var (
-	lostLine    = regexp.MustCompile(`^Unable to determine the device handle for (?:GPU|gpu) ?([0-9A-Fa-f]+:[0-9A-Fa-f]+:[0-9A-Fa-f]+\.[0-9A-Fa-f]+):? *(.*)`)
+	lostLine = regexp.MustCompile(`^Unable to determine the device handle for (?:GPU|gpu) ` +
+		`?([0-9A-Fa-f]+:[0-9A-Fa-f]+:[0-9A-Fa-f]+\.[0-9A-Fa-f]+):? *(.*)`)
 	invalidLine = regexp.MustCompile(`Field "([^"]*)" is not a valid field to query`)
 	sliceLine   = regexp.MustCompile(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)\s]+)\)$`)
 	gpuLine     = regexp.MustCompile(`^GPU (\d+): (.*) \(UUID: (GPU-[^)\s]+)\)$`)
@@ -44,7 +46,8 @@ func parseTable(text string, columns []string) (*table, error) {
 	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "WARNING") || line == "No devices were found" || line == "No running processes found" {
+		if line == "" || strings.HasPrefix(line, "WARNING") || line == "No devices were found" ||
+			line == "No running processes found" {
 			continue
 		}
 		if m := lostLine.FindStringSubmatch(line); m != nil {
@@ -53,7 +56,8 @@ func parseTable(text string, columns []string) (*table, error) {
 		}
 		row := strings.Split(line, ",")
 		if len(row) != len(columns) {
-			return nil, fmt.Errorf("line %d: %.100q has %d fields, want the %d of %s", n, line, len(row), len(columns), strings.Join(columns, ","))
+			return nil, fmt.Errorf("line %d: %.100q has %d fields, want the %d of %s", n, line, len(row), len(columns),
+				strings.Join(columns, ","))
 		}
 		for i := range row {
 			row[i] = strings.TrimSpace(row[i])
@@ -74,13 +78,13 @@ func (t *table) cell(row []string, column string) string {
 	return ""
 }
 
-// none are the ways of saying that a value cannot be told; there are more of them in brackets.
+// none are the ways of saying that a value cannot be reported; there are more of them in brackets.
 var none = []string{"", "N/A", "ERR!", "Unknown Error", "Not Supported"}
 
-// untold reports whether a field says that its value cannot be told.
+// untold reports whether a field says that its value cannot be reported.
 func untold(s string) bool { return slices.Contains(none, s) || strings.HasPrefix(s, "[") }
 
-// number reads a field: Unknown if its value cannot be told.
+// number reads a field: Unknown if its value cannot be reported.
 func (t *table) number(row []string, column string) (float64, error) {
 	s := t.cell(row, column)
 	if untold(s) {
@@ -96,7 +100,8 @@ func (t *table) number(row []string, column string) (float64, error) {
 // lostText returns the field that says that the GPU cannot be used; "" = none.
 func lostText(row []string) string {
 	for _, s := range row {
-		if l := strings.ToLower(s); strings.HasPrefix(l, "[") && (strings.Contains(l, "lost") || strings.Contains(l, "requires reset")) {
+		if l := strings.ToLower(s); strings.HasPrefix(l, "[") &&
+			(strings.Contains(l, "lost") || strings.Contains(l, "requires reset")) {
 			return strings.Trim(s, "[]")
 		}
 	}
@@ -113,8 +118,9 @@ func (t *table) devices() (list []Device, split []string, err error) {
 				return nil, nil, err
 			}
 		}
-		list[i] = Device{Name: row[0], Type: t.cell(row, "name"), MemoryGB: float32(max(x[0], 0) / 1024), LimitW: sched.Watts(max(x[1], 0)),
-			Index: int(max(x[2], 0)), Bus: t.cell(row, "pci.bus_id")}
+		list[i] = Device{Name: row[0], Type: t.cell(row, "name"), MemoryGB: float32(max(x[0], 0) / 1024),
+			LimitW: sched.Watts(max(x[1], 0)),
+			Index:  int(max(x[2], 0)), Bus: t.cell(row, "pci.bus_id")}
 		if t.cell(row, "mig.mode.current") == "Enabled" {
 			split = append(split, row[0])
 		}
@@ -142,7 +148,8 @@ func (t *table) readings() (map[string]Reading, error) {
 		for _, f := range []struct {
 			column string
 			to     *float64
-		}{{"memory.used", &r.UsedMiB}, {"utilization.gpu", &r.Use}, {"power.draw", &r.Watts}, {"temperature.gpu", &r.Celsius}} {
+		}{{"memory.used", &r.UsedMiB}, {"utilization.gpu", &r.Use}, {"power.draw", &r.Watts},
+			{"temperature.gpu", &r.Celsius}} {
 			x, err := t.number(row, f.column)
 			if err != nil {
 				return nil, err
@@ -169,7 +176,8 @@ func (t *table) readings() (map[string]Reading, error) {
 	return readings, nil
 }
 
-// processes adds what the rows say of the processes on each GPU. Where a pid cannot be told, the list of that GPU cannot be.
+// processes adds what the rows say of the processes on each GPU. Where a pid cannot be reported, the list of that GPU
+// cannot be.
 func (t *table) processes(readings map[string]Reading) error {
 	hidden := make(map[string]bool)
 	for uuid, r := range readings {
@@ -241,7 +249,8 @@ func parseSlices(text string) (list []slice, err error) {
 	return list, nil
 }
 
-// replaced returns the devices with the slices of those that are split in their place. A split GPU without slices is no use.
+// replaced returns the devices with the slices of those that are split in their place. A split GPU without slices is no
+// use.
 func replaced(list []Device, split []string, parts []slice) (all []Device) {
 	for i := range list {
 		if !slices.Contains(split, list[i].Name) {

@@ -19,9 +19,9 @@ type Rule struct {
 	IdleAfter time.Duration // and it is held idle if that lasts so long while memory is held
 }
 
-// DefaultRule is the rule for a machine as it is. The patience is that of a driver that cleans up after a process of 80 GB, with
-// room to spare. Contexts, display and reserved memory stay below FreeMiB, trainings do not. Someone who asks for his GPUs,
-// as nvidia-smi or an import of torch do, is gone within Enter.
+// DefaultRule is the rule for a machine as it is. The patience is that of a driver that cleans up after a process of 80
+// GB, with room to spare. Contexts, display and reserved memory stay below FreeMiB, trainings do not. Someone who asks
+// for his GPUs, as nvidia-smi or an import of torch do, is gone within Enter.
 var DefaultRule = Rule{FreeMiB: 1024, Enter: 2 * time.Second, Leave: 5 * time.Second, Patience: 30 * time.Second,
 	IdleUse: 0.02, IdleAfter: 10 * time.Minute}
 
@@ -99,9 +99,9 @@ func (s *Status) By() string {
 	return processes(s.Reading.Processes)
 }
 
-// Watch says which devices may be given to jobs, by folding samples. A state changes once the reason for it has lasted, see
-// Rule; at the first sample, and where a device is lost, at once. There is nothing to save: the first sample after a restart is
-// as good as all before.
+// Watch says which devices may be given to jobs, by folding samples. A state changes once the reason for it has lasted,
+// see Rule; at the first sample, and where a device is lost, at once. There is nothing to save: the first sample after
+// a restart is as good as all before.
 type Watch struct {
 	Rule    Rule
 	devices []watched
@@ -157,7 +157,10 @@ func (d *watched) turn(v Verdict, at time.Time, r *Rule, first bool) {
 
 // idle notes since when memory is held and nothing done.
 func (d *watched) idle(at time.Time, r *Rule) {
-	held := d.Reading.UsedMiB > r.FreeMiB && !d.Reading.Display || slices.ContainsFunc(d.Reading.Processes, func(p Process) bool { return p.MiB != 0 })
+	held := d.Reading.UsedMiB > r.FreeMiB && !d.Reading.Display ||
+		slices.ContainsFunc(d.Reading.Processes, func(p Process) bool {
+			return p.MiB != 0
+		})
 	switch {
 	case !held || d.Reading.Use == Unknown || d.Reading.Use > r.IdleUse:
 		d.IdleSince = time.Time{}

@@ -35,7 +35,8 @@ func users(pids ...int) Reading {
 
 // In these tests processes below 100 are ours, those from 1000 on are gone, and a job holds A or not.
 func owners(held bool) Owners {
-	return Owners{func(pid int) bool { return pid < 100 }, func(pid int) bool { return pid >= 1000 }, func(string) bool { return held }}
+	return Owners{func(pid int) bool { return pid < 100 }, func(pid int) bool { return pid >= 1000 },
+		func(string) bool { return held }}
 }
 
 func leaked(mib float64) Reading { return Reading{UsedMiB: mib, Joules: Unknown, Listed: true} }
@@ -63,7 +64,8 @@ func TestJudge(t *testing.T) {
 		{"nothing known", Blank(), "in use", "", "in use"},
 		{"ours", users(7, 8), "in use", "", "in use"},
 		{"somebody's", users(200), "foreign", "in use by process 200 (4.0 GiB)", "foreign"},
-		{"somebody's beside ours", users(7, 200, 201), "foreign", "in use by process 200 (4.0 GiB), process 201 (4.0 GiB)", "foreign"},
+		{"somebody's beside ours", users(7, 200, 201), "foreign", "in use by process 200 (4.0 GiB), process 201 " +
+			"(4.0 GiB)", "foreign"},
 		{"somebody's, of unknown memory", visitor, "foreign", "in use by process 200", "foreign"},
 		{"a little memory", leaked(gib), "in use", "", "in use"},
 		{"memory of nobody", leaked(gib + 1), "stuck", "1.0 GiB of its memory are in use by no process", "in use"},
@@ -71,7 +73,8 @@ func TestJudge(t *testing.T) {
 		{"memory of a display", display, "in use", "", "in use"},
 		{"memory of ours, unsaid", unsaid, "in use", "", "in use"},
 		{"a ghost", users(1000), "stuck", "4.0 GiB of its memory are in use by no process", "in use"},
-		{"a ghost without memory", Reading{Listed: true, Processes: []Process{{1000, 0}}}, "stuck", "shows process 1000, which is gone", "in use"},
+		{"a ghost without memory", Reading{Listed: true, Processes: []Process{{1000, 0}}}, "stuck",
+			"shows process 1000, which is gone", "in use"},
 		{"lost", lost, "missing", "GPU is lost", "missing"},
 	} {
 		words := []string{"in use", "foreign", "missing", "stuck"}
@@ -85,7 +88,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Ensure that a state changes only once the reason has lasted, but at once at the first look and where a device is lost.
+// Ensure that a state changes only once the reason has lasted, but at once at the first look and where a device is
+// lost.
 func TestHysteresis(t *testing.T) {
 	const use, foreign, missing, stuck = sched.GPUInUse, sched.GPUForeign, sched.GPUMissing, sched.GPUStuck
 	type step struct {
@@ -97,12 +101,18 @@ func TestHysteresis(t *testing.T) {
 	dead := Blank()
 	dead.Lost = "GPU is lost"
 	for name, steps := range map[string][]step{
-		"a short visit":            {{0, users(), use, false}, {1, users(200), use, true}, {2, users(), use, false}, {3.5, users(201), use, true}, {4, users(), use, false}},
-		"somebody stays":           {{0, users(), use, false}, {1, users(200), use, true}, {2, users(201), use, true}, {3, users(200), foreign, false}},
-		"and leaves":               {{0, users(200), foreign, false}, {1, users(), foreign, true}, {2, users(200), foreign, false}, {3, users(), foreign, true}, {8, users(), use, false}},
-		"held already at first":    {{0, leaked(9e4), stuck, false}, {1, users(), stuck, true}, {5.9, users(), stuck, true}, {6, users(), use, false}},
-		"one reason after another": {{0, users(), use, false}, {1, users(200), use, true}, {2.9, leaked(9e4), use, true}, {3, leaked(9e4), use, true}, {4.9, leaked(9e4), stuck, false}},
-		"lost and back":            {{0, users(), use, false}, {1, dead, missing, false}, {2, users(), missing, true}, {7, users(), use, false}},
+		"a short visit": {{0, users(), use, false}, {1, users(200), use, true}, {2, users(), use, false},
+			{3.5, users(201), use, true}, {4, users(), use, false}},
+		"somebody stays": {{0, users(), use, false}, {1, users(200), use, true}, {2, users(201), use, true},
+			{3, users(200), foreign, false}},
+		"and leaves": {{0, users(200), foreign, false}, {1, users(), foreign, true},
+			{2, users(200), foreign, false}, {3, users(), foreign, true}, {8, users(), use, false}},
+		"held already at first": {{0, leaked(9e4), stuck, false}, {1, users(), stuck, true},
+			{5.9, users(), stuck, true}, {6, users(), use, false}},
+		"one reason after another": {{0, users(), use, false}, {1, users(200), use, true},
+			{2.9, leaked(9e4), use, true}, {3, leaked(9e4), use, true}, {4.9, leaked(9e4), stuck, false}},
+		"lost and back": {{0, users(), use, false}, {1, dead, missing, false}, {2, users(), missing, true},
+			{7, users(), use, false}},
 	} {
 		w := NewWatch(DefaultRule, []Device{{Name: "A"}})
 		for i, s := range steps {
@@ -140,7 +150,8 @@ func TestHeldIdle(t *testing.T) {
 		want    bool
 	}{
 		{0, 0, users(7), false}, {599, .02, users(7), false}, {600, 0, users(7), true}, {601, .5, users(7), false},
-		{602, 0, users(200), false}, {1202, .01, users(200), true}, {1203, Unknown, users(200), false}, {1204, 0, users(), false},
+		{602, 0, users(200), false}, {1202, .01, users(200), true}, {1203, Unknown, users(200), false},
+		{1204, 0, users(), false},
 		{1205, 0, display, false}, {9999, 0, display, false},
 	} {
 		if got := idle(c.at, c.use, c.r); got != c.want {
@@ -149,8 +160,8 @@ func TestHeldIdle(t *testing.T) {
 	}
 }
 
-// Ensure that whatever was seen before, two looks at the same far enough apart leave the state that a watch started again has:
-// there is nothing to save.
+// Ensure that whatever was seen before, two looks at the same far enough apart leave the state that a watch started
+// again has: there is nothing to save.
 func TestNothingToSave(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	dead := Blank()
@@ -194,18 +205,23 @@ func TestCheck(t *testing.T) {
 	}{
 		{"free", false, []step{sees(0, users(), true)}, "map[]"},
 		{"nothing can be told", false, []step{sees(0, Blank(), true)}, "map[]"},
-		{"free in time", false, []step{sees(0, users(1000), false), sees(29, leaked(2000), false), sees(29.9, leaked(500), true)}, "map[]"},
+		{"free in time", false, []step{sees(0, users(1000), false), sees(29, leaked(2000), false),
+			sees(29.9, leaked(500), true)}, "map[]"},
 		{"free at the last look", false, []step{sees(0, users(1000), false), sees(31, users(), true)}, "map[]"},
 		{"never free", false, []step{sees(0, leaked(2048), false), sees(30, leaked(2048), true)},
 			"map[A:{3 2.0 GiB of its memory are in use by no process, 30s after the job on it ended}]"},
-		{"cannot be seen", false, []step{{0, nil, gone, false}, {30, nil, gone, true}}, "map[A:{3 no answer, 30s after the job on it ended}]"},
+		{"cannot be seen", false, []step{{0, nil, gone, false}, {30, nil, gone, true}},
+			"map[A:{3 no answer, 30s after the job on it ended}]"},
 		{"seen at last", false, []step{{0, nil, gone, false}, sees(3, users(), true)}, "map[]"},
-		{"not looked at", false, []step{{0, &Sample{Partial: true}, nil, false}, {30, &Sample{Partial: true}, nil, true}},
+		{"not looked at", false,
+			[]step{{0, &Sample{Partial: true}, nil, false}, {30, &Sample{Partial: true}, nil, true}},
 			"map[A:{3 it could not be looked at, 30s after the job on it ended}]"},
 		{"lost", false, []step{{0, &Sample{}, nil, true}}, "map[A:{2 it is not there}]"},
-		{"somebody came", false, []step{sees(0, users(1000), false), sees(1, users(200), true)}, "map[A:{1 in use by process 200 (4.0 GiB)}]"},
+		{"somebody came", false, []step{sees(0, users(1000), false), sees(1, users(200), true)},
+			"map[A:{1 in use by process 200 (4.0 GiB)}]"},
 		{"another job is there", true, []step{sees(0, users(7), true)}, "map[]"},
-		{"another job is there, and memory of nobody", true, []step{sees(0, users(7, 1000), false), sees(9, users(7), true)}, "map[]"},
+		{"another job is there, and memory of nobody", true,
+			[]step{sees(0, users(7, 1000), false), sees(9, users(7), true)}, "map[]"},
 		{"another job is there, and who has memory is hidden", true, []step{sees(0, shared, true)}, "map[]"},
 	} {
 		check := NewCheck(DefaultRule, []string{"A"}, at(0))
@@ -249,14 +265,19 @@ func TestMeter(t *testing.T) {
 		want    Mean
 	}{
 		{"one look", []*Sample{shows(0, reading(300, Unknown, .5, 100))}, Mean{300, .5, 100}},
-		{"power", []*Sample{shows(0, reading(100, Unknown, 0, 5)), shows(10, reading(300, Unknown, 1, 9)), shows(40, reading(300, Unknown, 1, 7))},
+		{"power", []*Sample{shows(0, reading(100, Unknown, 0, 5)), shows(10, reading(300, Unknown, 1, 9)),
+			shows(40, reading(300, Unknown, 1, 7))},
 			Mean{(200*10 + 300*30) / 40., (.5*10 + 30) / 40, 9}},
-		{"counter", []*Sample{shows(0, reading(100, 5000, 0, 0)), shows(10, reading(100, 9000, 0, 0))}, Mean{400, 0, 0}},
-		{"counter that falls", []*Sample{shows(0, reading(100, 5000, 0, 0)), shows(10, reading(100, 0, 0, 0)), shows(20, reading(100, 3000, 0, 0))},
+		{"counter", []*Sample{shows(0, reading(100, 5000, 0, 0)), shows(10, reading(100, 9000, 0, 0))},
+			Mean{400, 0, 0}},
+		{"counter that falls", []*Sample{shows(0, reading(100, 5000, 0, 0)), shows(10, reading(100, 0, 0, 0)),
+			shows(20, reading(100, 3000, 0, 0))},
 			Mean{200, 0, 0}},
-		{"counter that comes late", []*Sample{shows(0, reading(100, Unknown, 0, 0)), shows(10, reading(100, 7, 0, 0))}, Mean{100, 0, 0}},
+		{"counter that comes late", []*Sample{shows(0, reading(100, Unknown, 0, 0)), shows(10, reading(100, 7, 0, 0))},
+			Mean{100, 0, 0}},
 		{"nothing", []*Sample{shows(0, Blank()), shows(10, Blank())}, Mean{Unknown, Unknown, Unknown}},
-		{"the same instant", []*Sample{shows(0, reading(100, Unknown, 0, 0)), shows(0, reading(200, Unknown, 1, 0))}, Mean{200, 1, 0}},
+		{"the same instant", []*Sample{shows(0, reading(100, Unknown, 0, 0)), shows(0, reading(200, Unknown, 1, 0))},
+			Mean{200, 1, 0}},
 	} {
 		var m Meter
 		for _, s := range c.samples {
@@ -271,7 +292,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// Ensure that energy adds up over any division into periods: what is taken and the time it took give all of the counter.
+// Ensure that energy adds up over any division into periods: what is taken and the time it took give all of the
+// counter.
 func TestMeterAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

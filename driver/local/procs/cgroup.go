@@ -17,9 +17,9 @@ import (
 
 // Root returns the cgroup v2 directory of the calling process if it may make groups in it that can be killed, else "".
 //
-// It tries: a directory is made and removed again. No process is moved and no other group is touched. The answer depends on
-// where the process lives and what it may do, so whoever reopens a group later keeps the root the group was made with.
-// Under systemd the unit needs Delegate=yes, and KillMode=process if the groups are to outlive it.
+// It tries: a directory is made and removed again. No process is moved and no other group is touched. The answer
+// depends on where the process lives and what it may do, so whoever reopens a group later keeps the root the group was
+// made with. Under systemd the unit needs Delegate=yes, and KillMode=process if the groups are to outlive it.
 func Root() string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -37,8 +37,8 @@ func Root() string {
 	return ""
 }
 
-// ownDirs returns where the process's own v2 cgroup is mounted, given its mountinfo and cgroup files in /proc. It may be
-// the only hierarchy, or one beside those of v1 ("hybrid", mostly /sys/fs/cgroup/unified).
+// ownDirs returns where the process's own v2 cgroup is mounted, given its mountinfo and cgroup files in /proc. It may
+// be the only hierarchy, or one beside those of v1 ("hybrid", mostly /sys/fs/cgroup/unified).
 func ownDirs(mountinfo, cgroup string) []string {
 	own := ""
 	for line := range strings.Lines(cgroup) {
@@ -73,8 +73,8 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// usable says whether groups can be made and killed in dir. Birth in a group needs the right to write to the cgroup.procs
-// of the common ancestor, which is dir; opening that file changes nothing.
+// usable says whether groups can be made and killed in dir. Birth in a group needs the right to write to the
+// cgroup.procs of the common ancestor, which is dir; opening that file changes nothing.
 func usable(dir string) bool {
 	procs, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func usable(dir string) bool {
 	return err == nil
 }
 
-// probePrefix starts the names of the groups that this process makes to see whether it can: others may try beside it.
+// probePrefix starts the names of the groups that this process makes to see whether it can: others may try next to it.
 func probePrefix() string { return fmt.Sprintf("%s%d-", probeName, os.Getpid()) }
 
 const (
@@ -171,8 +171,8 @@ func populated(dir string) (bool, error) {
 	return strings.Contains(string(data), "populated 1"), err
 }
 
-// OutOfMemory reports whether the kernel killed a member for want of memory. It is known only in a cgroup with the controller of
-// memory; elsewhere it is false.
+// OutOfMemory reports whether the kernel killed a member for want of memory. It is known only in a cgroup with the
+// controller of memory; elsewhere it is false.
 func (g *Group) OutOfMemory() bool {
 	if g.dir == "" {
 		return false
@@ -222,8 +222,8 @@ func removeAll(dir string) error {
 	return nil
 }
 
-// remove removes one empty cgroup. A process that is past its last signal may hold it for an instant after the group says
-// that it is not populated.
+// remove removes one empty cgroup. A process that is past its last signal may hold it for an instant after the group
+// says that it is not populated.
 func remove(dir string) error {
 	for try := 0; ; try++ {
 		err := syscall.Rmdir(dir)

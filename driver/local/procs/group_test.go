@@ -349,7 +349,9 @@ func TestOpenAfterMakerDied(t *testing.T) {
 			if err := owner.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			await(t, "the shim to end", func() bool { return !slices.Contains(survivors(t, marker), owner.Process.Pid) })
+			await(t, "the shim to end", func() bool {
+				return !slices.Contains(survivors(t, marker), owner.Process.Pid)
+			})
 		})
 	}
 }

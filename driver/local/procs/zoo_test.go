@@ -22,9 +22,9 @@ import (
 //
 //	procs.test procs-zoo KIND MARKER [ARGUMENT]
 //
-// The kind is an argument and not in the environment, for some animals clear theirs. The marker, in the arguments of every
-// process of the zoo, is how tests find survivors without the code under test. It is also a number of seconds for sleep(1):
-// every animal ends by itself after life or a little more.
+// The kind is an argument and not in the environment, for some animals clear theirs. The marker, in the arguments of
+// every process of the zoo, is how tests find survivors without the code under test. It is also a number of seconds for
+// sleep(1): every animal ends by itself after life or a little more.
 
 const (
 	zooWord = "procs-zoo"

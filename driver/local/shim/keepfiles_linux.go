@@ -18,7 +18,7 @@ func KeepFiles() {
 
 // keepListed is KeepFiles by the list that /proc has.
 func keepListed() {
-	files, _ := os.ReadDir("/proc/self/fd") // without /proc no group of processes can be held: that is told
+	files, _ := os.ReadDir("/proc/self/fd") // without /proc no group of processes can be held: that is reported
 	for _, f := range files {
 		if fd, err := strconv.Atoi(f.Name()); err == nil && fd > 2 {
 			unix.CloseOnExec(fd)

@@ -58,17 +58,18 @@ func (r RunDir) file(name string) string { return filepath.Join(string(r), name)
 
 // Order says what a shim is to run.
 type Order struct {
-	State    State           `json:"state"`
-	Job      int32           `json:"job"`
-	Attempt  int32           `json:"attempt"`
-	Epoch    int64           `json:"epoch"` // of the manager that gives the order
-	Command  []string        `json:"command"`
-	Dir      string          `json:"dir"`
-	Env      []string        `json:"env"`                // all of it: nothing is inherited
-	Grace    time.Duration   `json:"grace"`              // from SIGTERM to SIGKILL
-	Devices  []string        `json:"devices"`            // names, locked while the attempt lives
-	Shared   bool            `json:"shared"`             // others may lock them shared as well
-	Locks    string          `json:"locks"`              // folder of these locks, of the whole machine; "" = State's own
+	State   State         `json:"state"`
+	Job     int32         `json:"job"`
+	Attempt int32         `json:"attempt"`
+	Epoch   int64         `json:"epoch"` // of the manager that gives the order
+	Command []string      `json:"command"`
+	Dir     string        `json:"dir"`
+	Env     []string      `json:"env"`     // all of it: nothing is inherited
+	Grace   time.Duration `json:"grace"`   // from SIGTERM to SIGKILL
+	Devices []string      `json:"devices"` // names, locked while the attempt lives
+	Shared  bool          `json:"shared"`  // others may lock them shared as well
+	// folder of these locks, of the whole machine; "" = State's own
+	Locks    string          `json:"locks"`
 	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
 	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself follows the signal
 	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
@@ -79,7 +80,8 @@ type Order struct {
 func (o *Order) Checkpoint() string { return cmp.Or(o.Save.Dir, o.State.Checkpoint(o.Job)) }
 
 // signals are those that task.Signals names.
-var signals = map[string]syscall.Signal{"": syscall.SIGTERM, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP,
+var signals = map[string]syscall.Signal{"": syscall.SIGTERM, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
+	"HUP":  syscall.SIGHUP,
 	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2}
 
 // GroupName names the group of processes of an attempt, uniquely on the machine.
@@ -109,14 +111,14 @@ type Alive struct {
 // Over says how an attempt ended.
 type Over struct {
 	Code     int           `json:"code"`               // exit code; 128 + signal; 126, 127 if there is nothing to run
-	Stopped  bool          `json:"stopped"`            // it was told to end before it did
+	Stopped  bool          `json:"stopped"`            // it was asked to end before it did
 	Killed   bool          `json:"killed"`             // the grace was over: SIGKILL
 	Failed   string        `json:"failed,omitempty"`   // it never started: the machine's fault, said in words
 	Suspects []string      `json:"suspects,omitempty"` // devices that the failure speaks of
 	Grace    time.Duration `json:"grace,omitempty"`    // that was given
 	Text     string        `json:"text,omitempty"`     // for people
 	Started  time.Time     `json:"started,omitzero"`
-	Told     time.Time     `json:"told,omitzero"` // when it was told to end
+	Told     time.Time     `json:"told,omitzero"` // when it was asked to end
 	Ended    time.Time     `json:"ended"`
 }
 
@@ -247,8 +249,8 @@ func machineFolder(folder string) error {
 	return err
 }
 
-// LockDevice takes the lock of a device of the machine as the shim of a job would; folder is that of the locks. The error
-// wraps ErrHeld if someone has it.
+// LockDevice takes the lock of a device of the machine as the shim of a job would; folder is that of the locks. The
+// error wraps ErrHeld if someone has it.
 func LockDevice(folder, device string) (*os.File, error) {
 	if err := machineFolder(folder); err != nil {
 		return nil, err
@@ -305,9 +307,9 @@ func openLock(path string) (*os.File, error) {
 // ErrBegun says that an attempt, or a later one, was started already, or may no longer be.
 var ErrBegun = errors.New("begun already")
 
-// Begin takes the lock of a job for attempt, which can be started once only, by whomever: by its shim, or by a manager that
-// wants it never to start. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun: this
-// attempt was started before, or the file does not tell: then it counts as started, and the next one may be.
+// Begin takes the lock of a job for attempt, which can be started once only, by whomever: by its shim, or by a manager
+// that wants it never to start. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun:
+// this attempt was started before, or the file does not tell: then it counts as started, and the next one may be.
 func (s State) Begin(job, attempt int32) (*os.File, error) {
 	if err := os.MkdirAll(s.Job(job), 0o700); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func insist(s State, job, n int32) (*os.File, error) {
 	}
 }
 
-// Ensure that of many who start one attempt at once exactly one does, and that no one holds the lock beside another.
+// Ensure that of many who start one attempt at once exactly one does, and that no one holds the lock next to another.
 func TestBeginRaces(t *testing.T) {
 	t.Parallel()
 	s := State(t.TempDir())
@@ -140,7 +140,8 @@ func TestTornLock(t *testing.T) {
 		content string
 		begun   bool // attempt 3
 	}{
-		{"", false}, {"\n", true}, {"\x00\x00", true}, {"2", false}, {"2\n", false}, {"3\n", true}, {"12\n", true}, {"3garbage of a disk", true},
+		{"", false}, {"\n", true}, {"\x00\x00", true}, {"2", false}, {"2\n", false}, {"3\n", true}, {"12\n", true},
+		{"3garbage of a disk", true},
 		{"99999999999999\n", true}, {strings.Repeat("x", 1<<16), true},
 	} {
 		s, job := State(t.TempDir()), int32(i)
@@ -175,8 +176,8 @@ func TestTornLock(t *testing.T) {
 	}
 }
 
-// unheld takes a lock that no one holds, but perhaps a process that was just forked for a test beside this one, until that has become
-// another program.
+// unheld takes a lock that no one holds, but perhaps a process that was just forked for a test next to this one, until
+// that has become another program.
 func unheld(t *testing.T, path string, shared bool) *os.File {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -194,7 +195,8 @@ func unheld(t *testing.T, path string, shared bool) *os.File {
 func TestLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "GPU-a")
-	for i, c := range []struct{ first, second, free bool }{{false, false, false}, {false, true, false}, {true, false, false}, {true, true, true}} {
+	for i, c := range []struct{ first, second, free bool }{{false, false, false}, {false, true, false},
+		{true, false, false}, {true, true, true}} {
 		one := unheld(t, path, c.first)
 		two, err := Lock(path, c.second)
 		if c.free != (err == nil) || !c.free && !errors.Is(err, ErrHeld) {

@@ -21,7 +21,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return name, nil // starting it tells what is wrong
+		return name, nil // starting it says what is wrong
 	}
 	for _, folder := range filepath.SplitList(pathOf(env)) {
 		if !filepath.IsAbs(folder) {

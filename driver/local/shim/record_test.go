@@ -15,7 +15,7 @@ import (
 // untilAlive waits until the shim has nothing more to write before the end.
 const untilAlive = "while [ ! -e RUN/alive.json ]; do sleep 0.01; done; "
 
-// Ensure that the end of an attempt is told whatever the job did to its folder.
+// Ensure that the end of an attempt is reported whatever the job did to its folder.
 func TestEndIsKept(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -28,7 +28,8 @@ func TestEndIsKept(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			s, moved := State(filepath.Join(root, "state")), State(filepath.Join(root, "moved"))
-			script = strings.NewReplacer("RUN", string(s.RunDir(0, 1)), "STATE", string(s), "MOVED", string(moved)).Replace(untilAlive + script + " || exit 1; exit 7")
+			script = strings.NewReplacer("RUN", string(s.RunDir(0, 1)), "STATE", string(s), "MOVED",
+				string(moved)).Replace(untilAlive + script + " || exit 1; exit 7")
 			p := begin(t, sh(s, script))
 			if name == "state moved" {
 				p.dir = moved.RunDir(0, 1)
@@ -55,8 +56,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// Ensure that a disk that is full when the job ends does not cost its end: there is room, or else the shim waits for it,
-// with the devices.
+// Ensure that a disk that is full when the job ends does not cost its end: there is room, or else the shim waits for
+// it, with the devices.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"room kept": "", "no room": "rm RUN/.over.json; "} {
@@ -64,7 +65,8 @@ func TestFullDisk(t *testing.T) {
 			t.Parallel()
 			s := State(smallDisk(t))
 			fill := filepath.Join(string(s), "fill")
-			script := strings.ReplaceAll(untilAlive+first, "RUN", string(s.RunDir(0, 1))) + "cat /dev/zero >" + fill + "; exit 7"
+			script := strings.ReplaceAll(untilAlive+first, "RUN", string(s.RunDir(0, 1))) + "cat /dev/zero >" + fill +
+				"; exit 7"
 			p := begin(t, sh(s, script))
 			if first != "" {
 				p.waits(filepath.Join(string(s), "devices", "slot-0"))
@@ -92,7 +94,8 @@ func (p *process) waits(lock string) {
 // Ensure that a write is tried again for what may pass, and for nothing else.
 func TestPersist(t *testing.T) {
 	t.Parallel()
-	for err, want := range map[error]int{syscall.ENOSPC: 3, syscall.EDQUOT: 3, syscall.EIO: 3, syscall.EACCES: 1, os.ErrNotExist: 1} {
+	for err, want := range map[error]int{syscall.ENOSPC: 3, syscall.EDQUOT: 3, syscall.EIO: 3, syscall.EACCES: 1,
+		os.ErrNotExist: 1} {
 		tries := 0
 		got := persist(func() error {
 			if tries++; tries == 3 {

@@ -38,8 +38,8 @@ func Main(dir RunDir) int {
 		slog.Error("no order", "error", err)
 		return exitBroken
 	}
-	// An old manager's order leaves no trace. But once the attempt counts as started it is started: whoever took over in between
-	// has the order in its log, and finds this shim.
+	// An old manager's order leaves no trace. But once the attempt counts as started it is started: whoever took over
+	// in between has the order in its log, and finds this shim.
 	if err = o.State.Fenced(o.Epoch); err != nil {
 		return notBegun(err)
 	}
@@ -48,7 +48,8 @@ func Main(dir RunDir) int {
 		return notBegun(err)
 	}
 	failpoint.Here("shim.begun")
-	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
+	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}),
+		epoch: o.Epoch}
 	if s.record, err = openRecord(dir); err != nil {
 		return s.broken(err)
 	}
@@ -86,8 +87,8 @@ func notBegun(err error) int {
 	return exitBroken
 }
 
-// inherited is how long a lock may be held by no one: a process that a manager has just forked has it until it has become
-// another program.
+// inherited is how long a lock may be held by no one: a process that a manager has just forked has it until it has
+// become another program.
 const inherited = time.Second
 
 // beginOrder is State.Start, which waits a moment for a lock that is held.
@@ -133,7 +134,7 @@ func (s *shim) attempt() (*Over, error) {
 	}
 	group, err := newGroup(s.order)
 	if err != nil {
-		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
 	failpoint.Here("shim.grouped")
 	over, err := s.run(group)
@@ -149,8 +150,8 @@ func (s *shim) attempt() (*Over, error) {
 	return over, nil
 }
 
-// newGroup makes the group of processes of an attempt. If there is one of its name, a shim made it and died, in a folder that
-// is no more: what it left is ended first.
+// newGroup makes the group of processes of an attempt. If there is one of its name, a shim made it and died, in a
+// folder that is no more: what it left is ended first.
 func newGroup(o *Order) (*procs.Group, error) {
 	group, err := procs.New(o.Cgroup, o.GroupName(), o.Cookie())
 	if !errors.Is(err, fs.ErrExist) {
@@ -190,11 +191,11 @@ func (s *shim) unlock() {
 	}
 }
 
-// run starts the job's process and waits until it has ended, by itself or because it was told to.
+// run starts the job's process and waits until it has ended, by itself or because it was asked to.
 func (s *shim) run(group *procs.Group) (*Over, error) {
 	out, err := os.OpenFile(s.dir.Output(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
 	defer out.Close()
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
@@ -206,11 +207,11 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 		err = s.record.write("starting.json", alive)
 	}
 	if err != nil {
-		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
 	over := &Over{Started: time.Now(), Grace: s.order.Grace}
 	if err = group.Start(cmd); err != nil {
-		return neverRan(s.order, cmd.Path, err), nil //nolint:nilerr // it is told in the record
+		return neverRan(s.order, cmd.Path, err), nil //nolint:nilerr // it is reported in the record
 	}
 	failpoint.Here("shim.started")
 	alive.At = time.Now()
@@ -233,8 +234,8 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	return over, nil
 }
 
-// untilDone waits for the end of the job's process: first for itself or an order to stop, then for the grace, then after
-// SIGKILL.
+// untilDone waits for the end of the job's process: first for itself or an order to stop, then for the grace, then
+// after SIGKILL.
 func (s *shim) untilDone(group *procs.Group, done <-chan struct{}, over *Over) {
 	select {
 	case <-done:

@@ -22,7 +22,8 @@ const patience = time.Minute
 
 // sh is the order to run a script as attempt 1 of job 0.
 func sh(s State, script string) *Order {
-	return &Order{State: s, Attempt: 1, Epoch: 1, Command: []string{"/bin/sh", "-c", script}, Dir: "/", Grace: patience, Devices: []string{"slot-0"}}
+	return &Order{State: s, Attempt: 1, Epoch: 1, Command: []string{"/bin/sh", "-c", script}, Dir: "/", Grace: patience,
+		Devices: []string{"slot-0"}}
 }
 
 // process is a shim that a test has started.
@@ -114,7 +115,7 @@ func (p *process) dial(epoch int64) *Conn {
 	}
 }
 
-// Ensure that a shim runs its job wherever its folder is, tells who it is, and obeys.
+// Ensure that a shim runs its job wherever its folder is, says who it is, and obeys.
 func TestLongPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -181,7 +182,7 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
-// Ensure that a folder that cannot be used is told as that, not as an attempt that someone else has started.
+// Ensure that a folder that cannot be used is reported as that, not as an attempt that someone else has started.
 func TestCannotBegin(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"jobs/0/lock", "epoch"} {
@@ -265,7 +266,8 @@ func TestGarbageOnTheSocket(t *testing.T) {
 	t.Parallel()
 	p := begin(t, sh(State(t.TempDir()), "exec sleep 300"))
 	_ = p.dial(1).Close()
-	for _, text := range []string{"", "\x00\xff", "{}\n", `{"epoch":"x"}`, `{"epoch":-1,"stop":true}`, `{"epoch":0,"stop":true}`, strings.Repeat("[", 2<<20), `{"stop":`} {
+	for _, text := range []string{"", "\x00\xff", "{}\n", `{"epoch":"x"}`, `{"epoch":-1,"stop":true}`,
+		`{"epoch":0,"stop":true}`, strings.Repeat("[", 2<<20), `{"stop":`} {
 		address, folder, err := p.dir.socket()
 		if err != nil {
 			t.Fatal(err)
@@ -330,7 +332,8 @@ func TestNoFilesInherited(t *testing.T) {
 // Ensure that a device that is held is named, and that the job and its devices are free once the end is written.
 func TestDevices(t *testing.T) {
 	t.Parallel()
-	for i, c := range []struct{ ours, theirs, free bool }{{false, true, false}, {true, false, false}, {true, true, true}} {
+	for i, c := range []struct{ ours, theirs, free bool }{{false, true, false}, {true, false, false},
+		{true, true, true}} {
 		s := State(t.TempDir())
 		folder := filepath.Join(string(s), "devices")
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -354,11 +357,15 @@ func TestDevices(t *testing.T) {
 func TestNeverRan(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]Over{
-		syscall.EAGAIN: {Failed: "x"}, syscall.ENOMEM: {Failed: "x"}, syscall.EMFILE: {Failed: "x"}, syscall.ENOSPC: {Failed: "x"},
-		syscall.ENOENT: {Code: 127}, exec.ErrNotFound: {Code: 127}, syscall.EACCES: {Code: 126}, syscall.ENOEXEC: {Code: 126}, syscall.E2BIG: {Code: 126},
+		syscall.EAGAIN: {Failed: "x"}, syscall.ENOMEM: {Failed: "x"}, syscall.EMFILE: {Failed: "x"},
+		syscall.ENOSPC: {Failed: "x"},
+		syscall.ENOENT: {Code: 127}, exec.ErrNotFound: {Code: 127}, syscall.EACCES: {Code: 126},
+		syscall.ENOEXEC: {Code: 126}, syscall.E2BIG: {Code: 126},
 	} {
-		got := neverRan(&Order{Command: []string{"x"}, Dir: "/"}, "/dev/null", &os.PathError{Op: "fork/exec", Path: "/x", Err: err})
-		if got.Code != want.Code || (got.Failed == "") != (want.Failed == "") || (got.Text == "") != (want.Failed != "") {
+		got := neverRan(&Order{Command: []string{"x"}, Dir: "/"}, "/dev/null",
+			&os.PathError{Op: "fork/exec", Path: "/x", Err: err})
+		if got.Code != want.Code || (got.Failed == "") != (want.Failed == "") ||
+			(got.Text == "") != (want.Failed != "") {
 			t.Errorf("%v: %+v, want %+v", err, got, want)
 		}
 	}

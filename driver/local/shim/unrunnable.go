@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Missing says why a program cannot be run in a folder with an environment, as far as that can be told without a start; "" if nothing
-// speaks against it. What counts is what is there when it starts.
+// Missing says why a program cannot be run in a folder with an environment, as far as that can be reported without a
+// start; "" if nothing speaks against it. What counts is what is there when it starts.
 func Missing(program, dir string, env []string) string {
 	path, err := lookPath(program, dir, env)
 	if err == nil {
@@ -41,17 +41,21 @@ func unrunnable(o *Order, path string, err error) string {
 	info, missing := os.Stat(path)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Sprintf("command %s: not found in PATH (%s), want its path, or its folder there", program, short(pathOf(o.Env)))
+		return fmt.Sprintf("command %s: not found in PATH (%s), want its path, or its folder there", program,
+			short(pathOf(o.Env)))
 	case missing != nil:
 		return fmt.Sprintf("command %s: %s: %s, want a program", program, path, reason(missing))
 	case info.IsDir():
 		return fmt.Sprintf("command %s: %s is a directory, want a program", program, path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("command %s: %s is not executable (permission denied), want chmod +x, or its interpreter before it", program, path)
+		return fmt.Sprintf("command %s: %s is not executable (permission denied), want chmod +x, or its interpreter "+
+			"before it", program, path)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("command %s: what the first line of %s names is not found, want the interpreter of a script, or a program's loader", program, path)
+		return fmt.Sprintf("command %s: what the first line of %s names is not found, want the interpreter of a "+
+			"script, or a program's loader", program, path)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Sprintf("command %s: %s is no program of this machine and begins with no #!, want its interpreter before it", program, path)
+		return fmt.Sprintf("command %s: %s is no program of this machine and begins with no #!, want its interpreter "+
+			"before it", program, path)
 	}
 	return fmt.Sprintf("command %s: %s", program, reason(err))
 }

@@ -91,8 +91,8 @@ type client struct {
 	heard bool // it gave an order that was obeyed
 }
 
-// admit makes room for a client: of too many the one that was silent for longest is hung up on, managers last. A manager
-// comes again.
+// admit makes room for a client: of too many the one that was silent for longest is hung up on, managers last. A
+// manager comes again.
 func (s *shim) admit(c *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,8 @@ func (s *shim) leave(c *client) {
 	s.open = slices.DeleteFunc(s.open, func(x *client) bool { return x == c })
 }
 
-// serve hears the orders of one manager and tells it what happens, once it has said who it is, until the attempt is over.
+// serve hears the orders of one manager and tells it what happens, once it has said who it is, until the attempt is
+// over.
 func (s *shim) serve(c *client) {
 	defer s.leave(c)
 	defer c.Close()
@@ -133,7 +134,8 @@ func (s *shim) serve(c *client) {
 	s.inform(c, known, gone)
 }
 
-// hear obeys the lines of a manager until it hangs up or turns out to be an old one. known is called after each that is obeyed.
+// hear obeys the lines of a manager until it hangs up or turns out to be an old one. known is called after each that is
+// obeyed.
 func (s *shim) hear(c *client, known func()) {
 	lines := json.NewDecoder(bufio.NewReader(io.LimitReader(c, 1<<20)))
 	for {
@@ -200,7 +202,7 @@ func (s *shim) inform(conn io.Writer, known, gone <-chan struct{}) {
 	}
 }
 
-// announce changes what managers are told.
+// announce changes what managers hear.
 func (s *shim) announce(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,8 +253,8 @@ func (c *Conn) send(s say) error {
 // ErrFenced says that the shim obeys a later manager.
 var ErrFenced = errors.New("a later manager gives orders now")
 
-// Watch calls up once the job's process runs and returns when the shim hangs up: nil if it said that over.json is there,
-// ErrFenced, or io.EOF if it died.
+// Watch calls up once the job's process runs and returns when the shim hangs up: nil if it said that over.json is
+// there, ErrFenced, or io.EOF if it died.
 func (c *Conn) Watch(up func(*Alive)) error {
 	lines := json.NewDecoder(c.conn)
 	for {

@@ -39,7 +39,7 @@ func TestControllerManagerRuns(t *testing.T) {
 	}
 }
 
-// Ensure that what is stored outlives the API server, that requests fail while it is down, and that the audit tells who
+// Ensure that what is stored outlives the API server, that requests fail while it is down, and that the audit says who
 // asked for what.
 func TestRestartAndAudit(t *testing.T) {
 	c, ctx := Start(t, Options{Audit: true}), t.Context()
@@ -82,7 +82,7 @@ func TestRestartAndAudit(t *testing.T) {
 	}
 }
 
-// Ensure that a server that cannot start is told at once, with its log, and leaves nothing behind.
+// Ensure that a server that cannot start is reported at once, with its log, and leaves nothing behind.
 func TestLaunchFails(t *testing.T) {
 	bins := t.TempDir()
 	script := "#!/bin/sh\necho no disk >&2\nexit 3\n"

@@ -165,8 +165,8 @@ func TestNoSuchDevice(t *testing.T) {
 	}
 }
 
-// Ensure that a process that does not follow SIGTERM is killed after the grace period, and one that ends by itself tells
-// its exit code and stays until it is deleted.
+// Ensure that a process that does not follow SIGTERM is killed after the grace period, and one that ends by itself
+// tells its exit code and stays until it is deleted.
 func TestEnds(t *testing.T) {
 	w := open(t, "ends", 1, fakenode.Options{GPUs: 2, Run: func(p *fakenode.Process) int {
 		if p.Pod.Name == "crash" {

@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that processes of a silent node go on, that nothing of them is told, and that all of it is once the node
+// Ensure that processes of a silent node go on, that nothing of them is reported, and that all of it is once the node
 // speaks again.
 func TestSilence(t *testing.T) {
 	finish := make(chan struct{})
@@ -64,7 +64,7 @@ func (w *world) untilRunning(n int) {
 }
 
 // Ensure that the control plane takes a silent node for not ready, and for ready once it speaks; that what a process
-// does while the API server is down is told once it is up.
+// does while the API server is down is reported once it is up.
 func TestOutages(t *testing.T) {
 	finish := make(chan struct{})
 	cluster := controlplane.Start(t, controlplane.Options{NodeGrace: 8 * time.Second})

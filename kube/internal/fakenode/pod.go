@@ -173,7 +173,7 @@ func (p *pod) grace() (d time.Duration, stopping bool) {
 	return time.Duration(seconds) * time.Second, p.gone || p.at.DeletionTimestamp != nil
 }
 
-// run runs the process to its end, and reports. The GPUs are free before the end is told.
+// run runs the process to its end, and reports. The GPUs are free before the end is reported.
 func (p *pod) run(gpus []string) {
 	p.started = metav1.Now()
 	ctx, cancel := context.WithCancel(p.ctx)

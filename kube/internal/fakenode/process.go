@@ -19,8 +19,8 @@ type Process struct {
 // killed is the exit code of a process that SIGKILL ended: 128 + 9.
 const killed = 137
 
-// Script returns a process that runs for d, or until it is told to stop where d is 0, and then exits with 0. At SIGTERM
-// it saves, which takes save, and exits with code.
+// Script returns a process that runs for d, or until it is asked to stop where d is 0, and then exits with 0. At
+// SIGTERM it saves, which takes save, and exits with code.
 func Script(d, save time.Duration, code int) func(*Process) int {
 	return func(p *Process) int {
 		if !p.sleep(d, p.Term) {

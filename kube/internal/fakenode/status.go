@@ -13,7 +13,7 @@ import (
 // failing starts what a pod waits for on a node that fails starts; the reason follows.
 const failing = "fails: "
 
-// waiting tells why the pod's containers do not run yet.
+// waiting says why the pod's containers do not run yet.
 func (p *pod) waiting(why string) func(context.Context) error {
 	state := corev1.ContainerStateWaiting{Reason: "ContainerCreating", Message: why}
 	if reason, ok := strings.CutPrefix(why, failing); ok {

@@ -7,8 +7,8 @@ import (
 )
 
 // PodSpec is that of a pod that trains: examples/trainer with its arguments, in the container "train". What it is given
-// is told in the file "given" of the folder work, which is the same in the container; its checkpoints are for who runs
-// it to name.
+// is reported in the file "given" of the folder work, which is the same in the container; its checkpoints are for who
+// runs it to name.
 func PodSpec(work string, args ...string) corev1.PodSpec {
 	command := append([]string{"/witness", filepath.Join(work, "given"), "/trainer"}, args...)
 	directory := corev1.HostPathDirectory

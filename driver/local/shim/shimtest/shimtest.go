@@ -18,8 +18,9 @@ const patience = time.Minute
 // later is a manager's number above that of any in a test.
 const later = 1 << 40
 
-// EndAll ends what runs in a state folder, as a later manager would, and returns once no shim writes there any more: the folder
-// can be removed then. It meets shims that were started an instant ago as well, whether they listen yet or not.
+// EndAll ends what runs in a state folder, as a later manager would, and returns once no shim writes there any more:
+// the folder can be removed then. It meets shims that were started an instant ago as well, whether they listen yet or
+// not.
 func EndAll(t testing.TB, state shim.State) {
 	t.Helper()
 	orders, err := filepath.Glob(filepath.Join(string(state), "jobs", "*", "*", "order.json"))

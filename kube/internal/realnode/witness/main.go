@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Given is what a container was given, and what it was told.
+// Given is what a container was given, and what the controller reported to it.
 type Given struct {
 	Job, Attempt, Resume string
 	Given                []string // UUIDs, from CDI, sorted
