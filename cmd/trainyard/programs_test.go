@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/cli/client"
@@ -30,6 +31,10 @@ func (m withPrograms) Run() int {
 		return 1
 	}
 	programs = dir
+	if err := writeByContext(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	// No test may find, or be found by, the manager of who runs it.
 	if err := os.Setenv(client.StateVariable, filepath.Join(dir, "none.state")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,4 +68,29 @@ func endJobs(dir string) error {
 		_ = conn.Close()
 	}
 	return nil
+}
+
+// byContext is the program, with a context named to verbs that take one and are given no folder.
+const byContext = `#!/bin/sh
+case "$1" in
+ps|top|logs|why|explain|wait|cancel|pause|resume|requeue|resize|events|nodes|drain|undrain|submit|sbatch)
+	case " $* " in *" --state"*|*" --help"*) exec PROGRAM "$@";; esac
+	verb=$1; shift
+	exec PROGRAM "$verb" --context there "$@";;
+esac
+exec PROGRAM "$@"
+`
+
+// byContextFolder is the folder, next to the programs, of byContext.
+const byContextFolder = "bycontext"
+
+// writeByContext writes byContext before anything runs: a process that is forked while it is written would keep it from
+// being started.
+func writeByContext(dir string) error {
+	bin := filepath.Join(dir, byContextFolder)
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		return err
+	}
+	text := strings.ReplaceAll(byContext, "PROGRAM", filepath.Join(dir, "trainyard"))
+	return os.WriteFile(filepath.Join(bin, "trainyard"), []byte(text), 0o700)
 }

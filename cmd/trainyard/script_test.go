@@ -55,10 +55,10 @@ func TestScripts(t *testing.T) {
 //	until REGEXP COMMAND   runs the command until it succeeds and its stdout matches
 //
 // A manager that a script serves has the folder day.state.
-func TestRunScripts(t *testing.T) { runScripts(t, "testdata/run", nil) }
+func TestRunScripts(t *testing.T) { runScripts(t, "testdata/run", "") }
 
-// TestRunScriptsByContext runs the same scripts with verbs about jobs going to the manager by a context whose command is trainyard
-// connect, instead of its folder: what they print is the same.
+// TestRunScriptsByContext runs the same scripts with verbs about jobs going to the manager by a context whose command
+// is trainyard connect, instead of its folder: what they print is the same.
 func TestRunScriptsByContext(t *testing.T) {
 	dir := t.TempDir()
 	scripts, err := filepath.Glob("testdata/run/*.txtar")
@@ -75,40 +75,29 @@ func TestRunScriptsByContext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runScripts(t, dir, []byte(byContext))
+	runScripts(t, dir, filepath.Join(programs, byContextFolder))
 }
 
-// folderAlone matches a paragraph of a script about a folder that no manager serves: no context of kind command leads there.
+// folderAlone matches a paragraph of a script about a folder that no manager serves: no context of kind command leads
+// there.
 var folderAlone = regexp.MustCompile(`(?ms)^# Of the folder alone: .*?\n\n`)
 
-// byContext is the program, with a context named to verbs that take one and are given no folder.
-const byContext = `#!/bin/sh
-case "$1" in
-ps|top|logs|why|explain|wait|cancel|pause|resume|requeue|resize|events|nodes|drain|undrain|submit|sbatch)
-	case " $* " in *" --state"*|*" --help"*) exec PROGRAM "$@";; esac
-	verb=$1; shift
-	exec PROGRAM "$verb" --context there "$@";;
-esac
-exec PROGRAM "$@"
-`
-
-// runScripts runs the scripts of a folder. instead, if set, is a script that takes the place of the program, which it calls PROGRAM.
-func runScripts(t *testing.T, dir string, instead []byte) {
+// runScripts runs the scripts of a folder. instead, if set, is a folder with what takes the place of the program.
+func runScripts(t *testing.T, dir, instead string) {
 	testscript.Run(t, testscript.Params{
 		Dir:           dir,
-		UpdateScripts: *rewrite && instead == nil,
+		UpdateScripts: *rewrite && instead == "",
 		Setup: func(e *testscript.Env) error {
-			path := programs + string(filepath.ListSeparator) + e.Getenv("PATH")
-			if instead != nil {
-				bin, err := standIn(e.WorkDir, instead)
-				if err != nil {
-					return err
-				}
-				path = bin + string(filepath.ListSeparator) + path
+			there := contexts.Context{Name: "there", Command: []string{filepath.Join(programs, "trainyard"), "connect"}}
+			config := filepath.Join(e.WorkDir, "config")
+			file := &contexts.File{Contexts: []contexts.Context{there}}
+			if err := file.Save(filepath.Join(config, "trainyard", "contexts.yaml")); err != nil {
+				return err
 			}
 			e.Setenv(client.StateVariable, filepath.Join(e.WorkDir, "day.state"))
-			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
-			e.Setenv("PATH", path)
+			e.Setenv("XDG_CONFIG_HOME", config)
+			e.Setenv("PATH", strings.Join([]string{instead, programs, e.Getenv("PATH")},
+				string(filepath.ListSeparator)))
 			e.Defer(func() {
 				if err := endJobs(e.WorkDir); err != nil {
 					t.Error(err)
@@ -123,21 +112,6 @@ func runScripts(t *testing.T, dir string, instead []byte) {
 			"until": scriptUntil,
 		},
 	})
-}
-
-// standIn writes the script that takes the place of the program, and the context that it names. It returns the folder of the script.
-func standIn(dir string, script []byte) (bin string, err error) {
-	program := filepath.Join(programs, "trainyard")
-	path := filepath.Join(dir, "config", "trainyard", "contexts.yaml")
-	file := &contexts.File{Contexts: []contexts.Context{{Name: "there", Command: []string{program, "connect"}}}}
-	if err := file.Save(path); err != nil {
-		return "", err
-	}
-	bin = filepath.Join(dir, "bin")
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		return "", err
-	}
-	return bin, os.WriteFile(filepath.Join(bin, "trainyard"), bytes.ReplaceAll(script, []byte("PROGRAM"), []byte(program)), 0o700)
 }
 
 const worked = "job_id,submit_s,num_gpus,duration_s\nJ1,0,2,2\nJ2,0,1,8\nJ3,0,2,6\n"
