@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"go/ast"
 	"os"
 	"os/exec"
 	"path"
@@ -196,4 +197,46 @@ func withoutCode(text string) string {
 		}
 	}
 	return inlineCode.ReplaceAllString(b.String(), "` `")
+}
+
+var linkedFunction = regexp.MustCompile("\\[`[a-z]+\\.(?:\\(\\*?(\\w+)\\)\\.)?(\\w+)`\\]\\(([^)]+\\.go)\\)")
+
+// TestLinkedFunctions: each function that the page of one decision links to is in that file.
+func TestLinkedFunctions(t *testing.T) {
+	const page = "docs/inside/decision.md"
+	text, err := os.ReadFile(root + "/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, linked := repository(t), linkedFunction.FindAllStringSubmatch(string(text), -1)
+	if len(linked) < 10 {
+		t.Errorf("%s links to %d functions, want more", page, len(linked))
+	}
+	for _, m := range linked {
+		file := path.Join(path.Dir(page), m[3])
+		if !slices.ContainsFunc(tr.code, func(f *goFile) bool { return f.name == file && f.declares(m[1], m[2]) }) {
+			t.Errorf("%s: %s has no function %s", page, file, strings.TrimPrefix(m[1]+"."+m[2], "."))
+		}
+	}
+}
+
+// declares says whether the file has the function, or the method of the type.
+func (f *goFile) declares(receiver, name string) bool {
+	for _, d := range f.ast.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Name.Name != name || (fn.Recv == nil) != (receiver == "") {
+			continue
+		}
+		if fn.Recv == nil {
+			return true
+		}
+		of := fn.Recv.List[0].Type
+		if star, ok := of.(*ast.StarExpr); ok {
+			of = star.X
+		}
+		if id, ok := of.(*ast.Ident); ok && id.Name == receiver {
+			return true
+		}
+	}
+	return false
 }
