@@ -23,7 +23,7 @@ type Row struct {
 	Cancelled bool          // its user wants it gone
 }
 
-// Board tells everybody how the jobs stand, as far as that is durable. It is a Sink; all may read it at any time.
+// Board shows everybody how the jobs stand, as far as that is durable. It is a Sink; all may read it at any time.
 type Board struct {
 	mu      sync.Mutex
 	rows    []Row                  // by JobID
@@ -43,7 +43,7 @@ func NewBoard() *Board {
 	return &Board{names: make(map[string]sched.JobID), news: make(chan struct{})}
 }
 
-// restart clears the board: what follows is heard from its beginning, or from v on, of which it shows the jobs that are
+// restart clears the board: what follows is heard from its start, or from v on, of which it shows the jobs that are
 // not done.
 func (b *Board) restart(v *sched.View) {
 	b.mu.Lock()

@@ -27,8 +27,9 @@ type Decision struct {
 	Event sched.Event // Decided, Refused, Rejected or Noted; a copy
 	Batch uint64
 	Was   []sched.GPUID // what its job was to hold before
-	Free  []sched.GPUID // that could be used and were nobody's target
-	// that waited or held GPUs, in the order in which the system looked at them; nil = it has none that could be told
+	Free  []sched.GPUID // that could be used and were no one's target
+	// that waited or held GPUs, in the order in which the system looked at them; nil = it has none that could be
+	// reported
 	Order   []sched.JobID
 	Waited  []sched.JobID // those of them, or all, that waited for GPUs
 	Wanted  []Wish        // what the system wanted of the instant, this decision included
@@ -44,7 +45,7 @@ type Wish struct {
 	Why  sched.Reason
 }
 
-// Explain has the decision of event seq of the log decided again, on a state that is replayed from the log, and tells
+// Explain has the decision of event seq of the log decided again, on a state that is replayed from the log, and says
 // what went in and what came of it. The time it takes grows with the log: for 100,000 events under tiresias-las about a
 // second of a processor, under elastic six. ErrNoEvent, ErrNoDecision and ErrOtherSystem say why it cannot be, ErrLate
 // that ctx came to its time limit, and where the replay was by then.
@@ -81,8 +82,8 @@ func (h *Host) Explain(ctx context.Context, seq uint64) (*Decision, error) {
 	return w.found, nil
 }
 
-// locate finds the batch of event seq, which must be a decision, and the last batch up to there in which a system began
-// anew.
+// locate finds the batch of event seq, which must be a decision, and the last batch up to there in which a system
+// started again.
 func (h *Host) locate(ctx context.Context, seq uint64) (batch, renewed uint64, err error) {
 	if last := h.LastEvent(); seq == 0 || seq > last {
 		return 0, 0, fmt.Errorf("event %d: %w; the log has 1 to %d", seq, ErrNoEvent, last)
@@ -208,7 +209,7 @@ func (w *witness) note(v *sched.View, id sched.JobID) {
 	}
 }
 
-// Log takes the event that is looked for, and what was refused of the same wishes.
+// Log takes the event that is looked for, and what was refused of the same requests.
 func (w *witness) Log(_ *sched.View, e *sched.Event) {
 	w.at = e.Seq
 	if w.now != w.batch || w.last == nil {
@@ -234,7 +235,7 @@ func copyOf(e *sched.Event) sched.Event {
 	return x
 }
 
-// reader reads the log from its beginning. No one is kept from writing: the store is asked for some lines at a time.
+// reader reads the log from its start. No one is kept from writing: the store is asked for some lines at a time.
 func (h *Host) reader() (*eventlog.Reader, error) {
 	pager, ok := h.o.Store.(Pager)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// feed tells those who follow how far the log is durable. It is a Sink.
+// feed lets those who follow know how far the log is durable. It is a Sink.
 type feed struct {
 	mu   sync.Mutex
 	seq  uint64        // of the last event that is durable
@@ -25,7 +25,7 @@ var (
 
 func newFeed() *feed { return &feed{news: make(chan struct{})} }
 
-// restart has it hear the log from its beginning, or from v on.
+// restart has it hear the log from its start, or from v on.
 func (f *feed) restart(v *sched.View) {
 	f.pending = 0
 	if v != nil {
@@ -65,7 +65,7 @@ func (h *Host) LastEvent() uint64 {
 	return seq
 }
 
-// page is how many events are read from the store at once: short enough to keep nobody from writing.
+// page is how many events are read from the store at once: short enough to keep no one from writing.
 const page = 256
 
 // Events calls show with the lines of the log from the event numbered from on, one by one and each without its newline,

@@ -25,9 +25,9 @@ type Options struct {
 	System func(h *eventlog.Header) (sched.Decider, error)
 	// Driver returns the driver of a start.
 	Driver func(s *Start) (Driver, error)
-	Log    *slog.Logger // what users should hear of; nil = nobody does
+	Log    *slog.Logger // what users should hear of; nil = no one does
 
-	// Recorder returns new figures, each time the past is heard from its beginning; nil: there are none.
+	// Recorder returns new figures, each time the past is heard from its start; nil: there are none.
 	Recorder   func() eventlog.Sink
 	Forecaster Forecaster // nil: no look into the future
 	// History returns the sink of a log that is kept next to the store, for a start; nil: there is none.
@@ -342,7 +342,7 @@ func (h *Host) settle(version uint64) {
 	h.open = nil
 }
 
-// renewing is a driver whose first answer begins with the news, if there is a reason, that a system starts again.
+// renewing is a driver whose first answer starts with the news, if there is a reason, that a system starts again.
 type renewing struct {
 	sched.Driver
 	why string // "": it goes on
@@ -358,7 +358,7 @@ func (r *renewing) Sync(ctx context.Context, v *sched.View) ([]sched.Event, erro
 	return events, err
 }
 
-// Header returns how the log begins: who decides, on what. It is empty while nothing is loaded.
+// Header returns how the log starts: who decides, on what. It is empty while nothing is loaded.
 func (h *Host) Header() eventlog.Header {
 	if s := h.now.Load(); s != nil {
 		return s.Header

@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that exit codes are told with the signals they stand for, and ends with what is known of them.
+// Ensure that exit codes are reported with the signals they stand for, and ends with what is known of them.
 func TestFailureTexts(t *testing.T) {
 	for _, c := range []struct {
 		row  host.Row
@@ -32,7 +32,7 @@ func TestFailureTexts(t *testing.T) {
 	}
 }
 
-// Ensure that the latest job of a name is found, which job had it before, and those beside it that are not done.
+// Ensure that the latest job of a name is found, which job had it before, and those next to it that are not done.
 func TestNamesOfJobs(t *testing.T) {
 	b := host.NewBoard()
 	v := new(sched.View)

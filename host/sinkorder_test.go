@@ -98,7 +98,7 @@ func TestNothingShowsThatIsNotKept(t *testing.T) {
 	}
 }
 
-// Ensure that only those that hear the past are told it.
+// Ensure that only those that ask for the past hear it.
 func TestReplayIsNotKeptAgain(t *testing.T) {
 	sinks := make(map[role][]eventlog.Sink)
 	b := &bench{ended: make(map[role]bool)}

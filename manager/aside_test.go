@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/manager/store"
 )
 
-// Ensure that an event is set aside for what it says, never because a disk failed when it was read.
+// Ensure that an event is quarantined for what it says, never because a disk failed when it was read.
 func TestBlamed(t *testing.T) {
 	for want, faults := range map[bool][]error{
 		false: {nil, fmt.Errorf("manager: x: %w", fmt.Errorf("store: log: %w: disk I/O error", store.ErrUnread))},

@@ -17,7 +17,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// reporter is a driver of jobs that all come at once and each tell their progress so often, and then end.
+// reporter is a driver of jobs that all come at once and each report their progress so often, and then end.
 type reporter struct {
 	slots, jobs, reports int
 	now                  sched.Time
@@ -50,7 +50,7 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// Next tells what was ordered, else one report of each that runs.
+// Next says what was ordered, else one report of each that runs.
 func (r *reporter) Next(context.Context, sched.Time) ([]sched.Event, error) {
 	r.now += 1e9
 	events := r.next
@@ -139,7 +139,7 @@ func cpuSeconds(t testing.TB) float64 {
 }
 
 // BenchmarkOpen is how long a manager takes to come back from a log: of 10,000 jobs that ended long ago, each of which
-// has told its progress so often.
+// has reported its progress so often.
 func BenchmarkOpen(b *testing.B) {
 	const slots, jobs = 64, 10_000
 	for name, reports := range map[string]int{"events=50000": 0, "events=1050000": 100} {

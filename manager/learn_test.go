@@ -27,7 +27,7 @@ type machine struct {
 	more    []eventlog.Sink
 }
 
-// header begins its log.
+// header starts its log.
 func (m *machine) header() eventlog.Header {
 	return eventlog.Header{Origin: "2026-01-01T00:00:00Z", System: m.system, GPUs: 4, NodeGPUs: 4}
 }
@@ -92,8 +92,8 @@ func trainOn(gpus int, submit, run time.Duration) trace.Job {
 		Submit: sched.Time(submit)}, Duration: run}
 }
 
-// Ensure that a job of PAL and of PM-First leaves a slot that begins to run at half speed, although nothing was known
-// of the slots, that one which comes soon after does not go there while others are free, and that nobody moves where
+// Ensure that a job of PAL and of PM-First leaves a slot that starts to run at half speed, although nothing was known
+// of the slots, that one which comes soon after does not go there while others are free, and that no one moves where
 // nothing is slow.
 func TestSlowSlotIsLeft(t *testing.T) {
 	for _, name := range []string{"pal", "pm-first"} {

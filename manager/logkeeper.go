@@ -49,7 +49,7 @@ func (k *keeper) logged() (eventlog.Header, error) {
 	return r.Header(), done()
 }
 
-// open begins to read the log.
+// open starts to read the log.
 func (k *keeper) open() (*eventlog.Reader, func() error, error) {
 	lines, err := k.LinesBefore(k.before)
 	if err != nil {
@@ -115,7 +115,7 @@ func (k *keeper) Quarantine(fault error) error {
 	return k.SetAside(last, fault.Error())
 }
 
-// warn warns of events that were set aside, whenever a manager starts.
+// warn warns of quarantined events, whenever a manager starts.
 func (k *keeper) warn(log *slog.Logger) (err error) {
 	k.aside, err = k.Aside()
 	for _, a := range k.aside {

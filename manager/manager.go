@@ -32,22 +32,22 @@ import (
 // Options say what a manager runs, where and how.
 type Options struct {
 	Dir      string         // its folder: the log, run directories, checkpoints
-	Jobs     *jobfile.File  // to be run; nil = they are handed in, see Submit, and Run goes on until its context ends
+	Jobs     *jobfile.File  // to be run; nil = they are submitted, see Submit, and Run goes on until its context ends
 	Devices  device.Backend // to run them on
 	Place    string         // what Devices are, in words: part of the log's header
 	Unit     string         // what one of them is called: GPU or slot
 	System   string         // who decides
 	Settings map[string]string
-	// slots in use on average, for systems that rent: they are lent one by one then; 0 = all are there always
+	// slots in use on average, for systems that rent: they are offered one by one then; 0 = all are there always
 	Budget  float64
 	Round   time.Duration    // decisions at multiples of it only; 0 = the system's own
 	Knows   system.Knowledge // from files that keys of the system name
 	Shim    []string         // see local.Options
 	Tell    time.Duration    // see local.Options
 	Version string           // of this program
-	Log     *slog.Logger     // what users should hear of; nil = nobody does
-	Sinks   []eventlog.Sink  // told every new event, and last whenever a batch is durable
-	Decided func(ns int64)   // told how long each decision took that changed something; nil = nobody is
+	Log     *slog.Logger     // what users should hear of; nil = no one does
+	Sinks   []eventlog.Sink  // hear every new event, and last whenever a batch is durable
+	Decided func(ns int64)   // hears how long each decision took that changed something; nil = none does
 }
 
 // Check says what is wrong with the system and its settings.
@@ -78,7 +78,7 @@ func (o *Options) trace() string {
 	return "jobs " + o.Jobs.Hash
 }
 
-// header begins a log on the devices there are.
+// header starts a log on the devices there are.
 func (o *Options) header(ctx context.Context) (eventlog.Header, error) {
 	list, err := o.Devices.List(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *Options) header(ctx context.Context) (eventlog.Header, error) {
 	return h, nil
 }
 
-// ErrOther says that a folder was begun with other jobs or another system.
+// ErrOther says that a folder was started with other jobs or another system.
 var ErrOther = errors.New("begun with another")
 
 // Manager keeps the jobs of a folder going. It is used by one goroutine, but for its Board and the requests of
@@ -120,7 +120,7 @@ type Manager struct {
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
-// was begun with other jobs or another system. A log that cannot be read is an error, never an empty one.
+// was started with other jobs or another system. A log that cannot be read is an error, never an empty one.
 func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return nil, err

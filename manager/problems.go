@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Problems says in sentences what someone should look at: events that were set aside, and jobs that cannot be started.
+// Problems says in sentences what someone should look at: quarantined events, and jobs that cannot be started.
 // Nothing of it keeps the others from running. Anyone may ask at any time.
 func (m *Manager) Problems() []string {
 	var list []string

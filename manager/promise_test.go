@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// stopped serves until a first job runs, hands in two more that wait, and stops.
+// stopped serves until a first job runs, submits two more that wait, and stops.
 func stopped(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, "fifo-skip", 1, "jobs: [{command: [x]}]")
@@ -26,8 +26,9 @@ func stopped(t *testing.T) *rig {
 	return r
 }
 
-// Promise 9: an event that contradicts all before it, and a job of which nobody can read what it is, are set aside and
-// told; the other jobs run. Where the event is not the last one, each manager says which it is, and none crashes.
+// Promise 9: an event that contradicts all before it, and a job of which no one can read what it is, are quarantined
+// and reported; the other jobs run. Where the event is not the last one, each manager says which it is, and none
+// crashes.
 func TestPromise09PoisonIsSetAside(t *testing.T) {
 	t.Parallel()
 	const last = "(select max(seq) from log)"
@@ -152,7 +153,7 @@ func marked(t *testing.T, mark string) (list []string) {
 	return list
 }
 
-// Promise 9: where the start of an attempt is what was set aside, the attempt is found as it runs; nothing starts
+// Promise 9: where the start of an attempt is what was quarantined, the attempt is found as it runs; nothing starts
 // twice.
 func TestPromise09StartSetAside(t *testing.T) {
 	t.Parallel()

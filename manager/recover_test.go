@@ -63,7 +63,7 @@ func TestGoesOn(t *testing.T) {
 }
 
 // Ensure that where this version decides otherwise than the one that wrote the log, what was decided holds: the
-// difference is told, the jobs that run are taken over and all come to their end.
+// difference is reported, the jobs that run are taken over and all come to their end.
 func TestDecidesOtherwise(t *testing.T) {
 	r := newRig(t, "fifo", 2, blocked)
 	r.runUntil(sched.AttemptStarted, 0)
@@ -87,7 +87,7 @@ func TestDecidesOtherwise(t *testing.T) {
 	r.close(r.open()) // and again, of the whole log
 }
 
-// Ensure that a line which nobody can have written is an error that says where, that nothing is started or lost by it,
+// Ensure that a line which no one can have written is an error that says where, that nothing is started or lost by it,
 // and that the run goes on once the line is put back. That holds as well where only the fold comes to the line, because
 // this version decides otherwise before.
 func TestPoisoned(t *testing.T) {

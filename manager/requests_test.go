@@ -76,7 +76,7 @@ func (s *served) until(id sched.JobID, what string, stands func(*host.Row) bool)
 func done(r *host.Row) bool { return r.State == sched.Done }
 func runs(r *host.Row) bool { return r.Attempt == sched.Running }
 
-// Ensure that jobs handed in by many at once are all there, numbered without gaps, those of one list in a row, also
+// Ensure that jobs submitted by many at once are all there, numbered without gaps, those of one list in a row, also
 // after the manager was replaced; that a list refers to its own jobs; and that a manager that stops or has the jobs of
 // a file says so.
 func TestSubmitMany(t *testing.T) {

@@ -95,7 +95,8 @@ func (m *Manager) DrainNodes(ctx context.Context, nodes []sched.NodeID, on bool)
 	if len(m.Header().Pools) == 0 {
 		return m.Host.Drain(ctx, of, on)
 	}
-	return m.withhold(ctx, func(v *sched.View) (gpus []sched.GPUID) { // a node is a GPU, be it rented at the moment or not
+	// a node is a GPU, be it rented at the moment or not
+	return m.withhold(ctx, func(v *sched.View) (gpus []sched.GPUID) {
 		for _, n := range of(v) {
 			gpus = append(gpus, sched.GPUID(n))
 		}
@@ -120,7 +121,7 @@ func (m *Manager) withhold(ctx context.Context, gpus func(*sched.View) []sched.G
 	return refused
 }
 
-// Devices returns how the devices were when last looked at, by GPUID; nil before Run has begun.
+// Devices returns how the devices were when last looked at, by GPUID; nil before Run has started.
 func (m *Manager) Devices() []device.Status {
 	if d := m.driver.Load(); d != nil {
 		return d.Status()

@@ -11,9 +11,9 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is
-// known beside what their submitters say, see system.Live. It is refused if it rents nodes and h has no pools, or the
-// reverse.
+// System returns the system that decides, or decided, about real jobs what a log that starts with h holds. k is what is
+// known in addition to what their submitters say, see system.Live. It is refused if it rents nodes and h has no pools,
+// or the reverse.
 func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -30,7 +30,7 @@ func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	return system.Live(h, k)
 }
 
-// Wrote reports whether the log that begins with h is of real jobs: its time 0 is a date.
+// Wrote reports whether the log that starts with h is of real jobs: its time 0 is a date.
 func Wrote(h *eventlog.Header) bool {
 	_, err := time.Parse(time.RFC3339Nano, h.Origin)
 	return err == nil

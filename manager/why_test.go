@@ -16,7 +16,7 @@ import (
 	"github.com/trainyard/trainyard/whatif"
 )
 
-// Ensure that a job which waits for slots is told who holds them, and what would start it; that what is told does start
+// Ensure that a job which waits for slots hears who holds them, and what would start it; that what it hears does start
 // it when it is done; and that one that runs is restarted at its new width.
 func TestWhyAndResize(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestChangeRefused(t *testing.T) {
 	}
 }
 
-// Ensure that a job which lost its slots is told to whom, by which rule, also after the manager was replaced, and when
+// Ensure that a job which lost its slots hears to whom, by which rule, also after the manager was replaced, and when
 // it is back.
 func TestDisplacedIsTold(t *testing.T) {
 	t.Parallel()
@@ -111,8 +111,8 @@ func TestDisplacedIsTold(t *testing.T) {
 	told(r.serve())
 }
 
-// Ensure that a decision is explained by what went in, that events which are none are told as such, and that this holds
-// for decisions from before the manager was replaced; but not for those of another system.
+// Ensure that a decision is explained by what went in, that events which are none are reported as such, and that this
+// holds for decisions from before the manager was replaced; but not for those of another system.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "fifo-skip", 2, "jobs: [{command: [x]}]")

@@ -9,7 +9,7 @@ type bar struct {
 	epoch     int64  // in the name, as written; -1 = none
 	epochs    int64  // in all, as written; 0 = unknown
 	first     int64  // number of the first epoch
-	unit      []byte // of what is counted; nil = not told
+	unit      []byte // of what is counted; nil = unknown
 	postfix   []byte // ", name=value, ..."
 	rest      []byte // what follows the bar in its line
 	rich      bool   // drawn by Rich

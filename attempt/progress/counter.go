@@ -16,7 +16,7 @@ type counter struct {
 	epochs int64 // passes in all, as an outer bar says; 0 = unknown
 }
 
-// take takes in a drawing of a bar, and returns what it tells.
+// take takes in a drawing of a bar, and returns what it says.
 func (c *counter) take(b *bar) (m Reading) {
 	if b.outer() {
 		c.epochs = b.total
@@ -99,7 +99,7 @@ func share(at, total int64) float64 {
 // noName is the key of a name without letters.
 const noName uint64 = 14695981039346656037
 
-// nameKey tells names of bars apart, figures aside, for a name may hold an epoch or a loss: FNV-1a of their letters.
+// nameKey distinguishes names of bars, figures aside, for a name may hold an epoch or a loss: FNV-1a of their letters.
 func nameKey(name []byte) uint64 {
 	h := noName
 	for _, c := range name {
@@ -110,7 +110,7 @@ func nameKey(name []byte) uint64 {
 	return h
 }
 
-// wordCounter makes one count of the steps that lines in words tell. A fall while the epoch rises starts a new pass;
+// wordCounter makes one count of the steps that lines in words give. A fall while the epoch rises starts a new pass;
 // any other fall is one.
 type wordCounter struct {
 	at, base int64
@@ -122,7 +122,7 @@ type wordCounter struct {
 // trusted reports whether steps rose so often in a row that they are taken for such: "step 2/5: build" may be anything.
 func (c *wordCounter) trusted() bool { return c.rises >= 5 }
 
-// take takes in a line, and returns what it tells.
+// take takes in a line, and returns what it says.
 func (c *wordCounter) take(p *plain) Reading {
 	m := p.Reading
 	switch {

@@ -12,8 +12,8 @@
 //	TRAINYARD saved step=100
 //
 // In output it also knows the bars of tqdm and PyTorch Lightning (plain and rich), the dictionaries of the Hugging Face
-// Trainer, and lines such as "Epoch 3/10, step 100/1000, loss 2.1". What it does not know it passes over, and so it does
-// with a line longer than MaxLine. Nothing in a log makes it fail.
+// Trainer, and lines such as "Epoch 3/10, step 100/1000, loss 2.1". What it does not know it passes over, and so it
+// does with a line longer than MaxLine. Nothing in a log makes it fail.
 //
 // Rate estimates a speed from counts and the times at which the caller read them.
 //

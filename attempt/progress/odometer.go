@@ -23,7 +23,7 @@ type Odometer struct {
 	Kept
 	Apart  time.Duration // between the readings that a speed is measured from, at least; 0 = the default of Rate
 	want   int           // width asked
-	known  time.Duration // work that the log knows of, until counts tell
+	known  time.Duration // work that the log knows of, until counts come
 	counts bool          // they do
 	step   int64         // last
 	count  float64       // last
@@ -43,7 +43,7 @@ type Kept struct {
 	Reference float64 `json:"reference"` // counts per second of work; 0 = nothing was measured yet
 	// that was measured next to other jobs: how fast it is alone is not known
 	Beside  bool   `json:"beside,omitempty"`
-	Samples bool   `json:"samples"`         // counts are samples that the job told
+	Samples bool   `json:"samples"`         // counts are samples that the job reported
 	Batch   int    `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
 	Marks   []Mark `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
 	Paces   []Pace `json:"paces,omitempty"` // what was measured, the latest last
@@ -121,7 +121,7 @@ func (o *Odometer) Share(tenants int) {
 	}
 }
 
-// See takes in what the job told at a time, which must not fall, and reports whether that was progress.
+// See takes in what the job reported at a time, which must not fall, and reports whether that was progress.
 func (o *Odometer) See(at time.Time, m *Reading) bool {
 	var count float64
 	switch stepped := m.Has&Step != 0; {
@@ -263,7 +263,7 @@ func (o *Odometer) Measured() bool {
 	return o.pace(func(f Footing) bool { return f == o.footing }) >= 0
 }
 
-// Steps returns the last step told.
+// Steps returns the last step reported.
 func (o *Odometer) Steps() int64 { return o.step }
 
 // Work returns the work done, without what was lost, as far as it is known.

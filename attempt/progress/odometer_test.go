@@ -26,7 +26,7 @@ func (r *ride) begin(width, batch int) {
 	r.o.See(r.now, &Reading{Has: Step, Step: int64(r.step)})
 }
 
-// drive has the job make so many steps a second, told every second. Each step is each samples if that is > 0.
+// drive has the job make so many steps a second, reported every second. Each step is each samples if that is > 0.
 func (r *ride) drive(seconds int, perSecond float64, each int64) {
 	for range seconds {
 		r.now = r.now.Add(time.Second)
@@ -106,8 +106,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Ensure that progress is counted in samples where the batch size changes, be they told or steps times the batch size,
-// so that fewer and larger steps are no slowdown; also if the job goes back to a step of the batch size before.
+// Ensure that progress is counted in samples where the batch size changes, be they reported or steps times the batch
+// size, so that fewer and larger steps are no slowdown; also if the job goes back to a step of the batch size before.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	for told, unit := range map[string]int64{"told": 1, "steps": 0} {
@@ -157,7 +157,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Ensure that a job which starts to tell samples, or whose batch size starts to be decided, keeps its work and its
+// Ensure that a job which starts to report samples, or whose batch size starts to be decided, keeps its work and its
 // rate.
 func TestOtherCount(t *testing.T) {
 	t.Parallel()
@@ -252,7 +252,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// FuzzOdometer has a job tell anything: work and rate stay within bounds.
+// FuzzOdometer has a job report anything: work and rate stay within bounds.
 func FuzzOdometer(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04\xff\x80\x00\x10"), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, deeds []byte, big int64) {

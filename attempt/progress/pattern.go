@@ -13,8 +13,8 @@ const maxPattern = 1000
 // groups are the facts that a Pattern may name.
 var groups = []string{"step", "total", "epoch", "samples", "samples_per_sec", "loss"}
 
-// Pattern finds facts in lines of output by a regular expression with named groups, such as `it (?P<step>\d+)/(?P<total>\d+)`. It
-// takes time in proportion to the line.
+// Pattern finds facts in lines of output by a regular expression with named groups, such as `it
+// (?P<step>\d+)/(?P<total>\d+)`. It takes time in proportion to the line.
 type Pattern struct {
 	re    *regexp.Regexp
 	names []string // of groups; "" = it means nothing
@@ -36,7 +36,8 @@ func ParsePattern(text string) (*Pattern, error) {
 		}
 	}
 	if !slices.Contains(p.names, "step") && !slices.Contains(p.names, "epoch") && !slices.Contains(p.names, "samples") {
-		return nil, fmt.Errorf("pattern %.60q without a group (?P<step>...), (?P<epoch>...) or (?P<samples>...), want one at least", text)
+		return nil, fmt.Errorf("pattern %.60q without a group (?P<step>...), (?P<epoch>...) or (?P<samples>...), "+
+			"want one at least", text)
 	}
 	return p, nil
 }

@@ -2,8 +2,8 @@ package progress
 
 import "bytes"
 
-// plain is what a line of a log in words tells: "Epoch 3/10, step 100/1000, loss: 2.1, 812.5 samples/s",
-// "Epoch: [3][ 100/1000]  Loss 2.1e+00 (2.3e+00)" or "iteration  100/ 500000 | consumed samples: 25600 | lm loss: 2.1E+00".
+// plain is what a line of a log in words says: "Epoch 3/10, step 100/1000, loss: 2.1, 812.5 samples/s", "Epoch: [3][
+// 100/1000] Loss 2.1e+00 (2.3e+00)" or "iteration 100/ 500000 | consumed samples: 25600 | lm loss: 2.1E+00".
 type plain struct {
 	Reading
 	at, total     int64 // of steps, as written; at -1 = none
@@ -11,8 +11,8 @@ type plain struct {
 	inner         bool  // the steps are those of the epoch, whose number is from 0
 }
 
-// parsePlain reads a line in words. Only the first of each kind of fact counts, and none after a word such as "eval" that comes
-// before the step: "eval step 3/50, loss 2.2".
+// parsePlain reads a line in words. Only the first of each kind of fact counts, and none after a word such as "eval"
+// that comes before the step: "eval step 3/50, loss 2.2".
 func parsePlain(line []byte) plain {
 	p := plain{at: -1, epoch: -1}
 	aside, saved, checkpoint, failed := false, false, false, false
@@ -47,7 +47,7 @@ func parsePlain(line []byte) plain {
 	return p
 }
 
-// fact takes what a word of a kind tells, with what stands before and after it.
+// fact takes what a word of a kind says, with what stands before and after it.
 func (p *plain) fact(kind int, before, word, after []byte) {
 	switch kind {
 	case stepWord:
@@ -78,7 +78,8 @@ const (
 const beginnings = 1<<('c'&31) | 1<<('e'&31) | 1<<('f'&31) | 1<<('g'&31) | 1<<('i'&31) | 1<<('l'&31) | 1<<('n'&31) | 1<<('s'&31) | 1<<('t'&31) |
 	1<<('v'&31)
 
-// kindOf returns the kind of a word, in whatever case. Words in the plural count nothing that is done: "warmup steps 500".
+// kindOf returns the kind of a word, in whatever case. Words in the plural count nothing that is done: "warmup steps
+// 500".
 func kindOf(word []byte) int {
 	if len(word) < len("img") || len(word) > len("samples_per_second") || beginnings>>(word[0]&31)&1 == 0 {
 		return otherWord

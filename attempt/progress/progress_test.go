@@ -39,7 +39,7 @@ func written(m Reading) string {
 	return strings.TrimSpace(b.String())
 }
 
-// readAll returns what a text in chunks of at most size bytes tells.
+// readAll returns what a text in chunks of at most size bytes says.
 func readAll(from From, source Source, text []byte, size int) (all []Reading) {
 	r := NewReader(from)
 	for b := text; len(b) > 0; b = b[min(size, len(b)):] {
@@ -358,7 +358,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Ensure that numbers are read at sight as strconv reads them.
+// Ensure that numbers are read directly as strconv reads them.
 func FuzzNumbers(f *testing.F) {
 	for _, text := range []string{"", "0", "007", "90000", "+5", "-0", "2.1", ".5", "5.", ".", "1.2.3",
 		"0.1234567890123", "999999999999999", "1234567890123456", "9223372036854775807",

@@ -48,7 +48,7 @@ const (
 	sources = 4
 )
 
-// rank orders the ways to tell a fact by how far they are to be trusted.
+// rank orders the ways to report a fact by how far they are to be trusted.
 type rank uint8
 
 const (
@@ -59,8 +59,8 @@ const (
 	ofOwn
 )
 
-// Reader reads the progress of one attempt. A fact that a better way has told is not taken from a worse one any more:
-// lines made for us are better than dictionaries, these than bars, and these than words.
+// Reader reads the progress of one attempt. A fact that a better way has reported is not taken from a worse one any
+// more: lines made for us are better than dictionaries, these than bars, and these than words.
 type Reader struct {
 	from   From
 	match  *Pattern // nil = none
@@ -82,7 +82,7 @@ func (r *Reader) Match(p *Pattern) { r.match = p }
 // same: it takes a fraction of the time.
 func (r *Reader) Skim(on bool) { r.skims = on }
 
-// Read takes a chunk, torn anywhere, and yields what the lines that end in it tell, in their order. All of it is to be
+// Read takes a chunk, torn anywhere, and yields what the lines that end in it say, in their order. All of it is to be
 // ranged over.
 func (r *Reader) Read(source Source, chunk []byte) iter.Seq[Reading] {
 	return func(yield func(Reading) bool) {
@@ -103,10 +103,10 @@ func (r *Reader) Read(source Source, chunk []byte) iter.Seq[Reading] {
 	}
 }
 
-// End returns what the last words of a source tell, which may lack an end. Has is 0 if that is nothing.
+// End returns what the last words of a source say, which may lack an end. Has is 0 if that is nothing.
 func (r *Reader) End(source Source) Reading { return r.line(source, r.lines[source].end()) }
 
-// shortest is how many bytes a line of a log has at least that tells anything.
+// shortest is how many bytes a line of a log has at least that says anything.
 const shortest = len("step 1")
 
 // line reads one line.
@@ -174,7 +174,7 @@ func (r *Reader) plain(line []byte) Reading {
 	return r.judge(m, ofWords)
 }
 
-// judge drops the facts of m that a better way tells.
+// judge drops the facts of m that a better way reports.
 func (r *Reader) judge(m Reading, by rank) Reading {
 	for left := m.Has; left != 0; left &= left - 1 {
 		switch i := bits.TrailingZeros16(uint16(left)); {
@@ -191,7 +191,7 @@ func (r *Reader) judge(m Reading, by rank) Reading {
 	return m
 }
 
-// merge returns what both tell; where both tell the same, b does.
+// merge returns what both say; where both say the same, b does.
 func merge(a, b Reading) Reading {
 	if a.Has == 0 {
 		return b

@@ -152,7 +152,7 @@ func whole(text []byte) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// number returns text as a finite number >= 0. It takes decimals only. Usual ones are read at sight: both sides of a
+// number returns text as a finite number >= 0. It takes decimals only. Usual ones are read directly: both sides of a
 // division are exact, so that it rounds as it should.
 func number(text []byte) (float64, bool) {
 	if n, places, ok := digits(text, true); ok {

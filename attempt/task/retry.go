@@ -20,8 +20,8 @@ func (t *Task) Retries(code int) bool {
 	})
 }
 
-// ParseEnd returns the exit code of an end as Task.RetryOn names it: exit:75, or signal:KILL, which is 128 and its number, as
-// shells count.
+// ParseEnd returns the exit code of an end as Task.RetryOn names it: exit:75, or signal:KILL, which is 128 and its
+// number, as shells count.
 func ParseEnd(text string) (code int, err error) {
 	kind, value, _ := strings.Cut(text, ":")
 	switch kind {

@@ -107,7 +107,7 @@ func (t Task) Size() int {
 	return n
 }
 
-// Validate returns the first thing wrong with t: field, value, wish.
+// Validate returns the first thing wrong with t: field, value, what is wanted.
 func (t Task) Validate() error {
 	switch {
 	case len(t.Command) == 0:

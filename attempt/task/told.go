@@ -11,13 +11,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Told is what a training process is told of its attempt by its environment, wherever it runs.
+// Told is what the environment of a training process says of its attempt, wherever it runs.
 type Told struct {
 	Job        sched.JobID
 	Attempt    int32
 	GPUs       int      // of the attempt, on all its nodes
 	Devices    []string // that the process itself has
-	Checkpoint string   // folder; "" = it is not told
+	Checkpoint string   // folder; "" = the process gets none
 	Grace      time.Duration
 	Config     sched.Config // the batch size that was decided, if it was
 }
@@ -43,7 +43,8 @@ func (t *Told) Environment() []string {
 	if c := &t.Config; c.Batch > 0 {
 		each := scaling.PerGPU(int(c.Batch), t.GPUs, int(c.Accum))
 		env = append(env, fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", c.Batch), fmt.Sprint("TRAINYARD_BATCH_PER_GPU=", each),
-			fmt.Sprint("TRAINYARD_BATCH_ACCUM=", max(c.Accum, 1)), fmt.Sprint("TRAINYARD_LR_SCALE=", cmp.Or(c.LRScale, 1)))
+			fmt.Sprint("TRAINYARD_BATCH_ACCUM=", max(c.Accum, 1)),
+			fmt.Sprint("TRAINYARD_LR_SCALE=", cmp.Or(c.LRScale, 1)))
 	}
 	return env
 }

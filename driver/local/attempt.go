@@ -31,13 +31,13 @@ type attempt struct {
 
 	odo     *progress.Odometer // of its job
 	tenants atomic.Int32       // see Odometer.Share
-	up      bool               // its start was told; of the goroutine, once it runs
-	epoch   int64              // of the job, the last known when the attempt was begun or adopted
+	up      bool               // its start was reported; of the goroutine, once it runs
+	epoch   int64              // of the job, the last known when the attempt was started or adopted
 	adopted bool               // it was up before this driver was there
 	meter   *tail              // reads what the job writes, once it runs
 }
 
-// report is what an attempt has to tell.
+// report is what an attempt has to report.
 type report struct {
 	job    sched.JobID
 	number int32
@@ -79,20 +79,20 @@ const (
 	lastPause  = 100 * time.Millisecond
 )
 
-// run follows the attempt to its end, from wherever it stands: from nothing, with the order o to begin it, or from where
-// an earlier driver left it. It returns when the end is told or the driver closes.
+// run follows the attempt to its end, from wherever it stands: from nothing, with the order o to start it, or from
+// where an earlier driver left it. It returns when the end is reported or the driver closes.
 func (a *attempt) run(o *shim.Order) {
 	coming := a.launch(o)
 	for pause := firstPause; !isClosed(a.d.quit); pause = min(2*pause, lastPause) {
 		if conn, err := shim.Dial(a.dir, a.d.o.Epoch); err == nil {
 			failpoint.Here("attached")
-			pause, coming = firstPause, nil // who listens has begun it
+			pause, coming = firstPause, nil // who listens has started it
 			if err := a.follow(conn); errors.Is(err, shim.ErrFenced) {
 				a.send(report{fatal: err})
 				return
 			}
 		}
-		if coming == nil { // no shim of ours that could begin it yet
+		if coming == nil { // no shim of ours that could start it yet
 			if err := a.d.o.State.Fenced(a.d.o.Epoch); errors.Is(err, shim.ErrFenced) {
 				a.send(report{fatal: err})
 				return
@@ -111,7 +111,7 @@ func (a *attempt) run(o *shim.Order) {
 	}
 }
 
-// launch leaves the order in the run directory and starts a shim, unless one has begun the attempt or none is to. The
+// launch leaves the order in the run directory and starts a shim, unless one has started the attempt or none is to. The
 // channel is closed when that shim has gone; nil if there is none.
 func (a *attempt) launch(o *shim.Order) <-chan struct{} {
 	if o == nil || isClosed(a.stopped) || a.d.o.State.Begun(int32(a.job), a.number) {
@@ -182,11 +182,12 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 	}
 }
 
-// started tells that the attempt is up, once.
+// started says that the attempt is up, once.
 func (a *attempt) started() {
 	if !a.up {
 		a.up = true
-		e := sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())}
+		e := sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(),
+			Value: float64(a.odo.Steps())}
 		if !a.odo.Measured() {
 			e.Code = sched.GuessedRate
 		}
@@ -198,16 +199,16 @@ func (a *attempt) started() {
 	}
 }
 
-// end is how an attempt ended. Without a record no shim ever began it, or its shim died.
+// end is how an attempt ended. Without a record no shim ever started it, or its shim died.
 type end struct {
 	over    *shim.Over
 	never   bool // and never will
 	ran     bool // its shim died, but not before the job ran
 	perhaps bool // or perhaps before
-	boot    bool // the machine was started anew since
+	boot    bool // the machine was booted since
 }
 
-// fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none begins it any more.
+// fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more.
 func (a *attempt) fate() *end {
 	lock, err := a.d.o.State.Begin(int32(a.job), a.number)
 	alive, unknown := a.dir.Alive()
@@ -228,7 +229,8 @@ func (a *attempt) fate() *end {
 	switch {
 	case err == nil:
 		return &end{over: over}
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn): // it is there: not reading it now does not mean that the shim died
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn):
+		// it is there: not reading it now does not mean that the shim died
 		a.d.o.Log.Error("the record of an end cannot be read", "job", a.job, "attempt", a.number, "error", err)
 		return nil
 	}
@@ -244,7 +246,7 @@ func (a *attempt) fate() *end {
 	return x
 }
 
-// finish kills what a dead shim left behind, waits until the devices are seen free, and tells the end. With it
+// finish kills what a dead shim left behind, waits until the devices are seen free, and reports the end. With it
 // goes which of them do not become so.
 func (a *attempt) finish(x *end) {
 	o := a.ordered()
@@ -262,8 +264,8 @@ func (a *attempt) finish(x *end) {
 	a.send(report{event: a.ending(x, o), unfree: unfree})
 }
 
-// ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes are
-// found all the same.
+// ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes
+// are found all the same.
 func (a *attempt) ordered() *shim.Order {
 	o, err := a.dir.Order()
 	if err == nil {
@@ -306,7 +308,8 @@ func (a *attempt) verdict(x *end) sched.Event {
 	stopped := isClosed(a.stopped)
 	switch {
 	case x.never && !stopped:
-		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " + filepath.Join(string(a.dir), "shim.log")}
+		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " +
+			filepath.Join(string(a.dir), "shim.log")}
 	case x.never:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it began"}
 	case x.boot:
@@ -314,11 +317,13 @@ func (a *attempt) verdict(x *end) sched.Event {
 	case x.over == nil && x.ran:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
 	case x.over == nil && x.perhaps:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died, perhaps before the job ran"}
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died, perhaps before " +
+			"the job ran"}
 	case x.over == nil && stopped:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "its shim died before the job ran"}
 	case x.over == nil: // tried again after a rest: it may be for want of something
-		return sched.Event{Kind: sched.StartFailed, Text: "its shim died before the job ran: see " + filepath.Join(string(a.dir), "shim.log")}
+		return sched.Event{Kind: sched.StartFailed, Text: "its shim died before the job ran: see " +
+			filepath.Join(string(a.dir), "shim.log")}
 	case x.over.Failed != "" && stopped:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: x.over.Failed}
 	case x.over.Failed != "":
@@ -334,7 +339,7 @@ func (a *attempt) verdict(x *end) sched.Event {
 	return e
 }
 
-// outcome says what the end of a job's process means. The exit code alone does not tell: of a job that was told to stop
+// outcome says what the end of a job's process means. The exit code alone does not say: of a job that was asked to stop
 // it may be anything. It has finished all the same if it said so in its last words.
 func (a *attempt) outcome(over *shim.Over) sched.Outcome {
 	finished := over.Code == 0 && (!over.Stopped || a.meter != nil && a.meter.done)

@@ -44,7 +44,7 @@ func (b *attemptBook) over(job sched.JobID, number int32) {
 	b.never(job, number)
 }
 
-// never notes that an attempt ended, or was never begun.
+// never notes that an attempt ended, or was never started.
 func (b *attemptBook) never(job sched.JobID, number int32) {
 	b.ended[job] = number
 	b.resting = append(b.resting, job)

@@ -24,7 +24,7 @@ func touch(t *testing.T, path string) {
 	}
 }
 
-// subject is the job of these tests that users have wishes about; job 0 keeps the run from ending and, in the state
+// subject is the job of these tests that users make requests about; job 0 keeps the run from ending and, in the state
 // waiting, the slot from being free.
 const subject = 1
 
@@ -36,11 +36,12 @@ var moments = map[string]func(e *sched.Event) bool{
 	"stopping": func(e *sched.Event) bool { return e.Kind == sched.Ordered && e.Code == int32(sched.Stop) },
 }
 
-// Ensure that a user's wish is granted whatever the attempt does: each attempt ends once, and the job as it should.
+// Ensure that a user's request is granted whatever the attempt does: each attempt ends once, and the job as it should.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for state, moment := range moments {
-		for name, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "requeue": sched.RequeueJob} {
+		for name, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob,
+			"requeue": sched.RequeueJob} {
 			t.Run(name+" "+state, func(t *testing.T) {
 				t.Parallel()
 				commandAt(t, state, moment, c)
@@ -117,7 +118,8 @@ func (w *world) check(state string, c sched.Command) {
 		want, attempts = sched.Cancelled, attempts-1
 	}
 	if j.State != sched.Done || j.Outcome != want || j.Attempts != attempts {
-		w.Errorf("the job is %v, %v after %d attempts, want %v after %d: %v", j.State, j.Outcome, j.Attempts, want, attempts, w.events())
+		w.Errorf("the job is %v, %v after %d attempts, want %v after %d: %v", j.State, j.Outcome, j.Attempts, want,
+			attempts, w.events())
 	}
 	ends := w.all(sched.AttemptEnded, subject)
 	for i, e := range ends {
@@ -157,8 +159,8 @@ func (c crasher) Apply(ctx context.Context, p sched.Plan) error {
 	return c.Driver.Apply(ctx, sched.Plan{Actions: kept})
 }
 
-// Ensure that a job whose start was ordered, but that nobody has begun, can be cancelled by the next manager, and that a
-// stop that was ordered is carried out by it without the job ever having run.
+// Ensure that a job whose start was ordered, but that no one has started, can be cancelled by the next manager, and
+// that a stop that was ordered is carried out by it without the job ever having run.
 func TestCancelBetweenOrderedAndBegun(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]crasher{

@@ -65,7 +65,7 @@ func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*device
 	return w, nil
 }
 
-// inventory fixes the devices at those which the folder was begun with: their numbers are in the log. One that is new
+// inventory fixes the devices at those which the folder was started with: their numbers are in the log. One that is new
 // is not used.
 func (w *deviceWatch) inventory() error {
 	found, err := w.backend.List(context.Background())
@@ -144,7 +144,7 @@ func (d *Driver) nodes() (events []sched.Event, err error) {
 // sight is what a look at the devices showed.
 type sight struct {
 	sample *device.Sample
-	held   map[string]bool // of the devices whose lock somebody else had: whether they have it still
+	held   map[string]bool // of the devices whose lock someone else had: whether they have it still
 	err    error
 }
 
@@ -169,7 +169,7 @@ func (w *deviceWatch) pause() time.Duration {
 	return w.lookEvery
 }
 
-// look has it found out, now and then, how the devices are. That may take long: nobody waits for it.
+// look has it found out, now and then, how the devices are. That may take long: no one waits for it.
 func (w *deviceWatch) look() {
 	if w.looking || time.Since(w.looked) < w.pause() {
 		return
@@ -184,7 +184,7 @@ func (w *deviceWatch) look() {
 	})
 }
 
-// judge returns what a look tells: which devices may be used, and what they do.
+// judge returns what a look shows: which devices may be used, and what they do.
 func (d *Driver) judge(s sight) []sched.Event {
 	d.dev.looked, d.dev.looking = time.Now(), false
 	if s.err != nil {
@@ -200,8 +200,8 @@ func (d *Driver) judge(s sight) []sched.Event {
 	return append(d.dev.changes(), d.gauge.read(d.view, d.dev.list, s.sample, o)...)
 }
 
-// changes tells the devices whose state is another than was last told, and remembers how all are for those who ask.
-// Users are warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
+// changes reports the devices whose state is another than was last reported, and remembers how all are for those who
+// ask. Users are warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
 func (w *deviceWatch) changes() (events []sched.Event) {
 	list := make([]device.Status, len(w.list))
 	for i := range list {

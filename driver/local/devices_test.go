@@ -18,7 +18,8 @@ import (
 // on returns a driver of devices that looks at them often.
 func on(t *testing.T, dir string, epoch int64, devices device.Backend, list ...Arrival) (*Driver, error) {
 	t.Helper()
-	d, err := New(Options{State: stateOf(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: devices, Jobs: list, Shim: shimOf(t)})
+	d, err := New(Options{State: stateOf(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: devices,
+		Jobs: list, Shim: shimOf(t)})
 	if err == nil {
 		d.hurry()
 		t.Cleanup(d.Close)
@@ -38,7 +39,7 @@ func shimOf(t *testing.T) []string {
 	return []string{exe, "shim"}
 }
 
-// changes returns what was told of devices: number and state.
+// changes returns what was reported of devices: number and state.
 func (h *hand) changes() (list [][2]int32) {
 	for _, e := range h.events {
 		if e.Kind == sched.GPUChanged {
@@ -66,8 +67,8 @@ func by(pids ...int) device.Reading {
 	return r
 }
 
-// Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new is
-// not used, and one of which the software says something else than before is the same.
+// Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new
+// is not used, and one of which the software says something else than before is the same.
 func TestDevicesChange(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -102,7 +103,7 @@ func TestDevicesChange(t *testing.T) {
 	}
 }
 
-// Ensure that a machine without devices is refused, and a list of devices that cannot be read is told.
+// Ensure that a machine without devices is refused, and a list of devices that cannot be read is reported.
 func TestNoDevices(t *testing.T) {
 	t.Parallel()
 	if _, err := on(t, t.TempDir(), 1, device.Slots(0)); !errors.Is(err, errNoDevices) {
@@ -115,8 +116,8 @@ func TestNoDevices(t *testing.T) {
 	}
 }
 
-// Ensure that a device that somebody else uses is told as foreign, and as free when they are gone; that processes of jobs
-// are nobody else; and that what cannot be told changes nothing.
+// Ensure that a device that someone else uses is reported as foreign, and as free when they are gone; that processes of
+// jobs are not those of someone else; and that what cannot be known changes nothing.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	list, _ := jobs(t, time.Second, `echo $$; exec sleep MARK`)
@@ -179,8 +180,8 @@ func (h *hand) passes(n int) {
 	}
 }
 
-// Ensure that the end of an attempt is told once its devices are seen free, or with the device as stuck once the patience is
-// over, and that such a device is used again when it is seen free after all.
+// Ensure that the end of an attempt is reported once its devices are seen free, or with the device as stuck once the
+// patience is over, and that such a device is used again when it is seen free after all.
 func TestNotFree(t *testing.T) {
 	t.Parallel()
 	ghost := by(gonePID)
@@ -231,7 +232,8 @@ func TestNotFree(t *testing.T) {
 				return
 			}
 			last := h.events[len(h.events)-1]
-			if last.Kind != sched.GPUChanged || last.Value != 0 || last.Code != int32(sched.GPUStuck) || !strings.Contains(last.Text, c.why) {
+			if last.Kind != sched.GPUChanged || last.Value != 0 || last.Code != int32(sched.GPUStuck) ||
+				!strings.Contains(last.Text, c.why) {
 				t.Errorf("last %v, want GPU 0 stuck, %q", last, c.why)
 			}
 			f.Set("A", by())

@@ -26,7 +26,7 @@ type Options struct {
 	Node    string     // name of this machine
 	Devices device.Backend
 	Types   []string // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
-	// Jobs are handed in by themselves, in order of At. As many as the View of Sync has are known already.
+	// Jobs are submitted by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
 	// Endless has Next wait for more where all is done. Jobs arrive from elsewhere then, and Jobs must be empty.
 	Endless bool
@@ -35,13 +35,13 @@ type Options struct {
 	// Lend makes the machine one to rent from: its devices are there one by one, as long as they are rented. The log's
 	// header must have their Pools.
 	Lend bool
-	// Tell is how often progress is told, at most; speeds are measured from readings half as far apart. 0 = every 10 s.
-	// Jobs of seconds need it shorter, and then the log grows faster.
+	// Tell is how often progress is reported, at most; speeds are measured from readings half as far apart. 0 = every
+	// 10 s. Jobs of seconds need it shorter, and then the log grows faster.
 	Tell time.Duration
-	Log  *slog.Logger // what users should hear of; nil = nobody does
+	Log  *slog.Logger // what users should hear of; nil = no one does
 }
 
-// Arrival is a job and when it is handed in.
+// Arrival is a job and when it is submitted.
 type Arrival struct {
 	At   time.Duration // after Origin
 	Spec sched.JobSpec // its Task is an encoded task.Task
@@ -133,7 +133,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	}
 }
 
-// idle reports whether nothing can come any more that anybody waits for: nobody arrives, nothing runs, and all jobs are
+// idle reports whether nothing can come any more that anybody waits for: no one arrives, nothing runs, and all jobs are
 // done, or wait for nothing, neither for a time nor for a device that is not free.
 func (d *Driver) idle(until sched.Time) bool {
 	if len(d.o.Jobs) > 0 || len(d.runs.live) > 0 {
@@ -210,7 +210,7 @@ func (d *Driver) take(r report) error {
 }
 
 // withhold takes the devices that an end speaks of out of use: those that did not become free, and those that a failed
-// start blames, because somebody else has their locks.
+// start blames, because someone else has their locks.
 func (d *Driver) withhold(r *report) {
 	for i := range d.dev.list {
 		if v, found := r.unfree[d.dev.list[i].Name]; found {
@@ -242,8 +242,9 @@ func (d *Driver) backoff(e *sched.Event) sched.Time {
 	return sched.Time(t.Backoff)
 }
 
-// collect returns what is to be told at the instant now: what was reported, who arrives, who uses the devices. What
-// else happened to an attempt whose start is told waits for the next answer, and so do the devices that it left behind.
+// collect returns what is to be reported at the instant now: what was reported, who arrives, who uses the devices. What
+// else happened to an attempt whose start is reported waits for the next answer, and so do the devices that it left
+// behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.dev.look()
 	d.later = append(d.later, d.lend()...)
@@ -314,7 +315,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			d.runs.watched[a.Job] = a.On
 		case sched.Rent:
 			if d.lending.on {
-				d.lending.wanted[a.Pool] = a.Count // the next answer tells
+				d.lending.wanted[a.Pool] = a.Count // the next answer says so
 			}
 		case sched.SetNode:
 			if !d.lending.on || a.State == sched.NodeAsleep {
@@ -346,7 +347,7 @@ func (d *Driver) isDone(job sched.JobID) bool {
 	return int(job) < len(d.view.Jobs) && d.view.Jobs[job].State == sched.Done
 }
 
-// start has the attempt of an order begun, or tells why it cannot be.
+// start has the attempt of an order started, or says why it cannot be.
 func (d *Driver) start(a *sched.Action) {
 	o, err := d.order(a)
 	if err != nil {
@@ -359,7 +360,7 @@ func (d *Driver) start(a *sched.Action) {
 	d.work.Go(func() { at.run(o) })
 }
 
-// order is what the shim of an attempt is told.
+// order is what the driver orders of the shim of an attempt.
 func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 	t, err := task.DecodeTask(d.view.Jobs[a.Job].Spec.Task)
 	if err != nil {

@@ -36,9 +36,10 @@ func Passed() (env []string) {
 	return env
 }
 
-// environment is all of the environment of an attempt: what is passed on, what the job asks for, and what it is told, the
-// last over the first.
-func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, devices device.Backend) ([]string, error) {
+// environment is all of the environment of an attempt: what is passed on, what the job asks for, and what the driver
+// sets, the last over the first.
+func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, devices device.Backend) ([]string,
+	error) {
 	env := Passed()
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
@@ -52,9 +53,11 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 	if err != nil {
 		return nil, fmt.Errorf("no free port: %w", err)
 	}
-	told := task.Told{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(), Grace: t.Grace, Config: a.Config}
+	told := task.Told{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
+		Grace: t.Grace, Config: a.Config}
 	env = append(append(env, devices.Env(held)...), told.Environment()...)
-	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port)
+	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)), "MASTER_ADDR=127.0.0.1",
+		"MASTER_PORT="+port)
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}
@@ -76,8 +79,8 @@ func fromFiles(files map[string]string) (env []string, err error) {
 	return env, nil
 }
 
-// readValue reads a file, as far as a variable may be long. It is the engine that waits: for a pipe that nobody writes to it would for
-// ever. Links are followed, as secrets are often mounted so.
+// readValue reads a file, as far as a variable may be long. It is the engine that waits: for a pipe that no one writes
+// to it would for ever. Links are followed, as secrets are often mounted so.
 func readValue(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -94,8 +97,8 @@ func readValue(path string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// scale returns the factor on the learning rate by the user's rule, from the smallest batch size on, or where there is no rule, or one
-// that needs to know gradients, what the system decided.
+// scale returns the factor on the learning rate by the user's rule, from the smallest batch size on, or where there is
+// no rule, or one that needs to know gradients, what the system decided.
 func scale(a *sched.Action, rule string, least int) float32 {
 	s, err := scaling.Parse(rule)
 	if err != nil || least == 0 || s == scaling.AdaScale && a.LRScale != 0 {
@@ -108,8 +111,8 @@ func scale(a *sched.Action, rule string, least int) float32 {
 var variable = regexp.MustCompile(`\$?\$(TRAINYARD_[A-Z0-9_]+|\{TRAINYARD_[A-Z0-9_]+\})`)
 
 // replaced returns a command in which $TRAINYARD_NAME and ${TRAINYARD_NAME} are replaced by the values that env has; of
-// $$TRAINYARD_NAME one $ goes and the rest stays. All else stays as it is, names that env does not have included: no shell comes
-// between, but one may be what is run.
+// $$TRAINYARD_NAME one $ goes and the rest stays. All else stays as it is, names that env does not have included: no
+// shell comes between, but one may be what is run.
 func replaced(command, env []string) []string {
 	values := make(map[string]string)
 	for _, kv := range env {

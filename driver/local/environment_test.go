@@ -37,10 +37,12 @@ func variables(t *testing.T, lines string) map[string]string {
 	return env
 }
 
-// Ensure that a job has exactly the variables that docs/guide/jobs.md promises, and nothing of its manager's but what is passed.
+// Ensure that a job has exactly the variables that docs/guide/jobs.md promises, and nothing of its manager's but what
+// is passed.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	job := task.Task{Command: []string{"env"}, Dir: t.TempDir(), Grace: 45 * time.Second, Env: map[string]string{"DATA": "/data", "LANG": "tlh"}}
+	job := task.Task{Command: []string{"env"}, Dir: t.TempDir(), Grace: 45 * time.Second,
+		Env: map[string]string{"DATA": "/data", "LANG": "tlh"}}
 	dir := folder(t)
 	d := open(t, dir, 1, 3, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(2), Task: job.Encode()}})
 	t.Cleanup(d.Close)
@@ -54,11 +56,15 @@ func TestEnvironment(t *testing.T) {
 
 	want := map[string]string{
 		"DATA": "/data", "LANG": "tlh", "LC_TRAINYARD": "passed",
-		"TRAINYARD_JOB_ID": "0", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_NUM_GPUS": "2", "TRAINYARD_DEVICES": "slot-0,slot-2",
-		"TRAINYARD_CHECKPOINT_DIR": filepath.Join(dir, "jobs", "0", "checkpoint"), "TRAINYARD_RUN_DIR": filepath.Join(dir, "jobs", "0", "2"),
-		"TRAINYARD_RESUME": "1", "TRAINYARD_GRACE_SECONDS": "45", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "35",
-		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_BATCH_ACCUM": "3", "TRAINYARD_LR_SCALE": "0.5",
-		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"], "TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
+		"TRAINYARD_JOB_ID": "0", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_NUM_GPUS": "2",
+		"TRAINYARD_DEVICES":        "slot-0,slot-2",
+		"TRAINYARD_CHECKPOINT_DIR": filepath.Join(dir, "jobs", "0", "checkpoint"),
+		"TRAINYARD_RUN_DIR":        filepath.Join(dir, "jobs", "0", "2"),
+		"TRAINYARD_RESUME":         "1", "TRAINYARD_GRACE_SECONDS": "45", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "35",
+		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_BATCH_ACCUM": "3",
+		"TRAINYARD_LR_SCALE":   "0.5",
+		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"],
+		"TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
 	}
 	if path := socketPath(shim.RunDir(filepath.Join(dir, "jobs", "0", "2"))); path != "" {
 		want["TRAINYARD_SOCKET"] = path
@@ -94,12 +100,13 @@ func last(env []string, name string) (value string, ok bool) {
 	return value, ok
 }
 
-// Ensure that what a job is told stands over what it asks for, and the details of what it is told.
+// Ensure that what the driver sets stands over what the job asks for, and the details of what it sets.
 func TestEnvironmentOf(t *testing.T) {
 	t.Parallel()
 	order := &shim.Order{State: "/state", Job: 3, Attempt: 1, Devices: []string{"GPU-a", "GPU-b"}}
 	held := []device.Device{{Name: "GPU-a"}, {Name: "GPU-b"}}
-	job := task.Task{Grace: 5 * time.Second, Env: map[string]string{"TRAINYARD_JOB_ID": "99", "CUDA_VISIBLE_DEVICES": "all", "MASTER_ADDR": "x"}}
+	job := task.Task{Grace: 5 * time.Second,
+		Env: map[string]string{"TRAINYARD_JOB_ID": "99", "CUDA_VISIBLE_DEVICES": "all", "MASTER_ADDR": "x"}}
 	for _, c := range []struct {
 		name    string
 		action  sched.Action
@@ -107,13 +114,18 @@ func TestEnvironmentOf(t *testing.T) {
 		want    map[string]string
 		without string
 	}{
-		{"GPUs", sched.Action{Job: 3, Attempt: 1}, &device.SMI{}, map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-			"TRAINYARD_JOB_ID": "3", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_RESUME": "0", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "1"}, "TRAINYARD_BATCH_GLOBAL"},
-		{"slots", sched.Action{Job: 3, Attempt: 1}, device.Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "CUDA_DEVICE_ORDER"},
-		{"batch below the width", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 1}}, device.Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "1",
-			"TRAINYARD_BATCH_PER_GPU": "1"}, "CUDA_DEVICE_ORDER"},
-		{"batch alone", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 8}}, device.Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
-			"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
+		{"GPUs", sched.Action{Job: 3, Attempt: 1}, &device.SMI{},
+			map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+				"TRAINYARD_JOB_ID": "3", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_RESUME": "0",
+				"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "1"}, "TRAINYARD_BATCH_GLOBAL"},
+		{"slots", sched.Action{Job: 3, Attempt: 1}, device.Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""},
+			"CUDA_DEVICE_ORDER"},
+		{"batch below the width", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 1}}, device.Slots(2),
+			map[string]string{"TRAINYARD_BATCH_GLOBAL": "1",
+				"TRAINYARD_BATCH_PER_GPU": "1"}, "CUDA_DEVICE_ORDER"},
+		{"batch alone", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 8}}, device.Slots(2),
+			map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
+				"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
 	} {
 		env, err := environment(order, &c.action, job, held, c.devices)
 		if err != nil {
@@ -133,7 +145,8 @@ func TestEnvironmentOf(t *testing.T) {
 // Ensure that our variables are replaced in arguments, and nothing else is.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
-	env := []string{"TRAINYARD_NUM_GPUS=1", "TRAINYARD_NUM_GPUS=4", "TRAINYARD_RUN_DIR=/a $HOME/$TRAINYARD_NUM_GPUS", "HOME=/h"}
+	env := []string{"TRAINYARD_NUM_GPUS=1", "TRAINYARD_NUM_GPUS=4", "TRAINYARD_RUN_DIR=/a $HOME/$TRAINYARD_NUM_GPUS",
+		"HOME=/h"}
 	for arg, want := range map[string]string{
 		"--nproc-per-node=$TRAINYARD_NUM_GPUS":           "--nproc-per-node=4",
 		"${TRAINYARD_NUM_GPUS}x$TRAINYARD_NUM_GPUS":      "4x4",
@@ -150,12 +163,14 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// Ensure that only a file is read for the value of a variable, through links, and that nothing else keeps the engine waiting.
+// Ensure that only a file is read for the value of a variable, through links, and that nothing else keeps the engine
+// waiting.
 func TestFromFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(path("file"), []byte("secret\n"), 0o600), os.Symlink("file", path("link")), unix.Mkfifo(path("pipe"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(path("file"), []byte("secret\n"), 0o600), os.Symlink("file", path("link")),
+		unix.Mkfifo(path("pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"file": "secret", "link": "secret", "pipe": "", "missing": "", ".": ""} {
@@ -170,7 +185,8 @@ func TestFromFiles(t *testing.T) {
 		}()
 		select {
 		case a := <-answered:
-			if want == "" && a.err == nil || want != "" && (a.err != nil || !slices.Equal(a.env, []string{"TOKEN=" + want})) {
+			if want == "" && a.err == nil ||
+				want != "" && (a.err != nil || !slices.Equal(a.env, []string{"TOKEN=" + want})) {
 				t.Errorf("%s: %q, %v, want %q", name, a.env, a.err, want)
 			}
 		case <-time.After(time.Minute):

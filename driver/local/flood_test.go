@@ -21,7 +21,8 @@ type flooded struct {
 func newFlooded(t testing.TB, from progress.From) *flooded {
 	t.Helper()
 	d := &Driver{o: Options{State: "/nowhere", Log: slog.New(slog.DiscardHandler)}, quit: make(chan struct{})}
-	f := &flooded{tail: newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0), dir: shim.RunDir(t.TempDir())}, progress.NewReader(from), nil)}
+	f := &flooded{tail: newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0),
+		dir: shim.RunDir(t.TempDir())}, progress.NewReader(from), nil)}
 	var err error
 	if f.out, err = os.Create(f.a.dir.Output()); err != nil {
 		t.Fatal(err)
@@ -39,8 +40,8 @@ func (f *flooded) writes(t testing.TB, text string) {
 	f.read()
 }
 
-// Ensure that of a job that writes too much at once lines made for us count all the same, that lines of its logs count again as soon as it
-// writes less, and that what it wrote before anybody read counts, however much that is.
+// Ensure that of a job that writes too much at once lines made for us count all the same, that lines of its logs count
+// again as soon as it writes less, and that what it wrote before anybody read counts, however much that is.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	much := strings.Repeat("nothing of any interest\n", 2*readFully/24)
@@ -79,7 +80,8 @@ func BenchmarkFlood(b *testing.B) {
 		"bars":  "\rEpoch 3:  45%|####5     | 450/1000 [00:12<00:15, 36.10it/s, v_num=0, train_loss=0.131]",
 		"words": strings.Repeat("epoch step samples ", 200) + "\n",
 		"steps": "[2026-11-22 03:44:19] step 100/1000 | loss: 2.4000 | 812.5 samples/s | lr 3.0e-4\n",
-		"other": "2026-11-22 03:44:19,123 INFO worker 3: the quick brown fox has read shard 17 of the data set, all is well\n",
+		"other": "2026-11-22 03:44:19,123 INFO worker 3: the quick brown fox has read shard 17 of the data set, all " +
+			"is well\n",
 		"own":   "TRAINYARD step=120 total=90000 loss=2.1 samples=30720\n",
 		"short": "x\n",
 	} {

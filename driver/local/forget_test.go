@@ -12,7 +12,8 @@ import (
 func (w *world) remembered() (n int) {
 	w.Helper()
 	if err := w.box.Do(w.Context(), w.done, func(sched.Time) {
-		n = len(w.d.runs.ended) + len(w.d.runs.lost) + len(w.d.runs.watched) + len(w.d.runs.epochs) + len(w.d.runs.progress) +
+		n = len(w.d.runs.ended) + len(w.d.runs.lost) + len(w.d.runs.watched) + len(w.d.runs.epochs) +
+			len(w.d.runs.progress) +
 			len(w.d.runs.live) + len(w.d.runs.resting)
 	}); err != nil {
 		w.Error(err)
@@ -21,7 +22,7 @@ func (w *world) remembered() (n int) {
 }
 
 // Ensure that a driver keeps nothing of jobs that are done, whether they finished, failed, could not be started or were
-// cancelled while they waited for another attempt; that one of a later manager does not begin with it; and that orders
+// cancelled while they waited for another attempt; that one of a later manager does not start with it; and that orders
 // about such jobs do nothing.
 func TestForgetsWhatIsDone(t *testing.T) {
 	t.Parallel()

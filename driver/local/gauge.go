@@ -8,21 +8,21 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// measureEvery is how often what the devices draw and do is told.
+// measureEvery is how often what the devices draw and do is reported.
 const measureEvery = 30 * time.Second
 
 // gauge makes events of samples: what the GPUs of each node draw and how much they are used, and the same of each job.
 // The power of a node is that of its GPUs: what else the machine draws is not seen. What is about the same as it was
-// told last is not told again, so that the log of an idle machine does not grow.
+// reported last is not reported again, so that the log of an idle machine does not grow.
 type gauge struct {
 	every time.Duration
 	meter device.Meter
 	last  time.Time
-	nodes map[sched.NodeID]sched.Event // as last told
+	nodes map[sched.NodeID]sched.Event // as last reported
 	jobs  map[sched.JobID]sched.Event
 }
 
-// read folds a sample and returns what is to be told.
+// read folds a sample and returns what is to be reported.
 func (g *gauge) read(v *sched.View, list []device.Device, s *device.Sample, o *owners) (events []sched.Event) {
 	g.meter.See(s)
 	if g.last.IsZero() {
@@ -90,14 +90,14 @@ func measureJob(v *sched.View, list []device.Device, id sched.JobID, means map[s
 	use, mem := device.Use(means, names)
 	if e.Rate = use; alone {
 		e.Value = float64(device.Power(means, names))
-		if e.MemGB == 0 { // its processes are not told
+		if e.MemGB == 0 { // its processes are not named
 			e.MemGB = mem
 		}
 	}
 	return e
 }
 
-// memoryOf returns the memory, in MiB, that the processes of a job have on a device, as far as it is told.
+// memoryOf returns the memory, in MiB, that the processes of a job have on a device, as far as it is reported.
 func memoryOf(r *device.Reading, id sched.JobID, o *owners) (mib float64) {
 	for _, p := range r.Processes {
 		if job, ours := o.pids()[p.PID]; ours && job == id && p.MiB > 0 {

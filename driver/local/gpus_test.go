@@ -23,7 +23,8 @@ func onGPUs(t *testing.T, f *device.Fake, scripts ...string) *world {
 	t.Helper()
 	list, _ := jobs(t, time.Second, scripts...)
 	dir := folder(t)
-	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list, Shim: shimOf(t)})
+	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list,
+		Shim: shimOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (w *world) starts() (n int) {
 	return n
 }
 
-// Ensure that a job waits as long as somebody else is on the GPU, and starts when they have gone.
+// Ensure that a job waits as long as someone else is on the GPU, and starts when they have gone.
 func TestForeignComesAndGoes(t *testing.T) {
 	t.Parallel()
 	f := device.NewFake(gpu("A", "h", 80))
@@ -90,15 +91,18 @@ func TestForeignComesAndGoes(t *testing.T) {
 	}
 }
 
-// Ensure that a GPU whose memory stays in use after a job is given to nobody until it is free, and that the other is used
-// meanwhile.
+// Ensure that a GPU whose memory stays in use after a job is given to no one until it is free, and that the other is
+// used meanwhile.
 func TestMemoryStays(t *testing.T) {
 	t.Parallel()
 	f := pair()
-	f.Set("A", device.Reading{UsedMiB: 4 << 10, Joules: device.Unknown, Listed: true, Display: true}) // nothing to say about
+	// nothing to say about
+	f.Set("A", device.Reading{UsedMiB: 4 << 10, Joules: device.Unknown, Listed: true, Display: true})
 	dir, told := folder(t), filepath.Join(t.TempDir(), "told")
-	list, _ := jobs(t, time.Second, "until [ -e "+told+" ]; do sleep 0.02; done", "exit 0", "exit 0") // the first is seen to run before it is over
-	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list[:1], Shim: shimOf(t)})
+	// the first is seen to run before it is over
+	list, _ := jobs(t, time.Second, "until [ -e "+told+" ]; do sleep 0.02; done", "exit 0", "exit 0")
+	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list[:1],
+		Shim: shimOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +128,8 @@ func TestMemoryStays(t *testing.T) {
 	w.over <- nil
 
 	// A later driver of the same folder finds it so by itself, and uses the other GPU.
-	next, err := New(Options{State: stateOf(dir), Epoch: 2, Origin: time.Now().Add(-time.Hour), Node: "here", Devices: f, Jobs: list, Shim: shimOf(t)})
+	next, err := New(Options{State: stateOf(dir), Epoch: 2, Origin: time.Now().Add(-time.Hour), Node: "here",
+		Devices: f, Jobs: list, Shim: shimOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +148,14 @@ func TestMemoryStays(t *testing.T) {
 	w.over <- nil
 }
 
-// Ensure that a card that is lost is told missing and given to nobody, that the job on it goes on, and that it is used again
-// when it is back.
+// Ensure that a card that is lost is reported missing and given to no one, that the job on it goes on, and that it is
+// used again when it is back.
 func TestCardLost(t *testing.T) {
 	t.Parallel()
 	f := pair()
 	gate := t.TempDir() + "/gate"
-	w := onGPUs(t, f, "while ! [ -e "+gate+" ]; do sleep 0.02; done", "while ! [ -e "+gate+" ]; do sleep 0.02; done", "exit 0")
+	w := onGPUs(t, f, "while ! [ -e "+gate+" ]; do sleep 0.02; done", "while ! [ -e "+gate+" ]; do sleep 0.02; done",
+		"exit 0")
 	w.await(sched.AttemptStarted, 1, 1)
 	f.Lose("B")
 	e := w.awaitGPU(1, 1, sched.GPUMissing)
@@ -167,7 +173,8 @@ func TestCardLost(t *testing.T) {
 	w.finish()
 }
 
-// Ensure that a back-end that hangs, and does not even end when it is told to, holds up neither starts, ends, nor the close.
+// Ensure that a back-end that hangs, and does not even end when it is asked to, holds up neither starts, ends, nor the
+// close.
 func TestBackendHangs(t *testing.T) {
 	t.Parallel()
 	f := pair()
@@ -192,7 +199,7 @@ func TestBackendHangs(t *testing.T) {
 	f.Hang() // over the close
 }
 
-// Ensure that who takes over while devices cannot be looked at gives them to nobody, but leaves alone what jobs hold.
+// Ensure that who takes over while devices cannot be looked at gives them to no one, but leaves alone what jobs hold.
 func TestUnseenAtFirst(t *testing.T) {
 	t.Parallel()
 	f := pair()
@@ -215,8 +222,9 @@ func TestHeldIdle(t *testing.T) {
 	f := pair()
 	f.Set("A", by(os.Getpid()))
 	var said bytes.Buffer
-	d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Shim: shimOf(t),
-		Log: slog.New(slog.NewTextHandler(&said, nil))})
+	d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f,
+		Shim: shimOf(t),
+		Log:  slog.New(slog.NewTextHandler(&said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +248,8 @@ func TestTypes(t *testing.T) {
 	t.Parallel()
 	f := device.NewFake(gpu("A", "h", 80), gpu("B", "a", 40), gpu("C", "h", 79))
 	for _, types := range [][]string{nil, {"a", "h"}} {
-		d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Types: types, Shim: shimOf(t)})
+		d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f,
+			Types: types, Shim: shimOf(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +272,8 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Types: []string{"h"}, Shim: shimOf(t)})
+	d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f,
+		Types: []string{"h"}, Shim: shimOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,8 +284,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// Ensure that what GPUs draw and do is told of the node and of each job on it, by the counters where there are any, and not
-// again while nothing changes.
+// Ensure that what GPUs draw and do is reported of the node and of each job on it, by the counters where there are any,
+// and not again while nothing changes.
 func TestMeasured(t *testing.T) {
 	t.Parallel()
 	f := pair()
@@ -303,7 +313,8 @@ func TestMeasured(t *testing.T) {
 	fold()
 	h.apply(start(0, 1, 0))
 	h.await(sched.AttemptStarted, 0)
-	state.Apply(&sched.Event{Kind: sched.Decided, Time: d.now, Job: 0, GPUs: []sched.GPUID{0}, Target: &sched.Target{Job: 0, Want: 1}})
+	state.Apply(&sched.Event{Kind: sched.Decided, Time: d.now, Job: 0, GPUs: []sched.GPUID{0},
+		Target: &sched.Target{Job: 0, Want: 1}})
 	state.Apply(&sched.Event{Kind: sched.Ordered, Time: d.now, Job: 0, Attempt: 1, Code: int32(sched.Start)})
 	for i := range h.events {
 		h.events[i].Time = max(h.events[i].Time, state.View().Now)
@@ -312,7 +323,8 @@ func TestMeasured(t *testing.T) {
 	measured := func() (list []string) {
 		for _, e := range h.events {
 			if e.Kind == sched.Measured {
-				list = append(list, fmt.Sprintf("node %d job %d: %.0f W, use %.1f, %.0f GB", e.Node, e.Job, e.Value, e.Rate, e.MemGB))
+				list = append(list, fmt.Sprintf("node %d job %d: %.0f W, use %.1f, %.0f GB", e.Node, e.Job, e.Value,
+					e.Rate, e.MemGB))
 			}
 		}
 		return list
@@ -328,14 +340,16 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// Ensure that measured power is what the energy of a run is reckoned by: nothing else is known of the power of this machine.
+// Ensure that measured power is what the energy of a run is reckoned by: nothing else is known of the power of this
+// machine.
 func TestEnergyIsMeasured(t *testing.T) {
 	t.Parallel()
 	f := device.NewFake(gpu("A", "h", 80))
 	f.Set("A", device.Reading{Use: 1, Watts: 400, Joules: device.Unknown})
 	list, _ := jobs(t, time.Second, "sleep 1")
 	dir := folder(t)
-	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list, Shim: shimOf(t)})
+	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list,
+		Shim: shimOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (h *hand) output(j, n int32) string {
 	return string(b)
 }
 
-// waitFor waits for something that nobody tells.
+// waitFor waits for something that no one reports.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {

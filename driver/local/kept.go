@@ -16,10 +16,11 @@ import (
 // tick is how far behind the clock a file may be dated: by the kernel's tick.
 const tick = 10 * time.Millisecond
 
-// keep notes in the end of an attempt how much of its work outlives it. Whoever has finished has lost nothing. Else what was done
-// since the newest checkpoint is lost, by the time since, unless the job says that all is saved: by its ready file, if that is
-// newer than the order to end, or by its last words. Its exit code does not tell: torchrun makes 1 of any. If nothing is known of
-// checkpoints, nothing is said to be lost; the first step of the next attempt will tell.
+// keep notes in the end of an attempt how much of its work outlives it. Whoever has finished has lost nothing. Else
+// what was done since the newest checkpoint is lost, by the time since, unless the job says that all is saved: by its
+// ready file, if that is newer than the order to end, or by its last words. Its exit code does not say: torchrun makes
+// 1 of any. If nothing is known of checkpoints, nothing is said to be lost; the first step of the next attempt will
+// show.
 func (a *attempt) keep(e *sched.Event, o *shim.Order, over *shim.Over) {
 	e.Work, e.Value = a.odo.Work(), float64(a.odo.Steps())
 	if e.Outcome == sched.Finished || over == nil || over.Started.IsZero() {
@@ -85,11 +86,12 @@ const maxFiles = 10_000
 // unfinished are the endings of files that are being written.
 var unfinished = []string{".tmp", ".new", ".part", ".partial"}
 
-// newest returns when the newest file in a folder was written, of those not after a time; zero if there is none. Hidden files and
-// those that are being written, by their names, do not count.
+// newest returns when the newest file in a folder was written, of those not after a time; zero if there is none. Hidden
+// files and those that are being written, by their names, do not count.
 func newest(folder string, notAfter time.Time) (at time.Time) {
 	n := 0
-	_ = filepath.WalkDir(folder, func(path string, f fs.DirEntry, err error) error { // what cannot be read does not count
+	// what cannot be read does not count
+	_ = filepath.WalkDir(folder, func(path string, f fs.DirEntry, err error) error {
 		if n++; n > maxFiles {
 			return filepath.SkipAll
 		}

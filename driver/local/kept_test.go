@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that the work kept is that of the newest checkpoint that can be whole, or all of it where the ready file is newer than the
-// order to end, or the last words say so; and that an exit code tells nothing.
+// Ensure that the work kept is that of the newest checkpoint that can be whole, or all of it where the ready file is
+// newer than the order to end, or the last words say so; and that an exit code says nothing.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	began := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -30,20 +30,34 @@ func TestKept(t *testing.T) {
 		want  int
 		text  string
 	}{
-		"nothing known":            {over: stopped, want: all},
-		"saved on demand":          {over: stopped, files: map[string]int{"a": 50, "b": 105}, want: all, text: "what it did is saved"},
-		"saved before":             {over: stopped, files: map[string]int{"a": 20, "deep/b": 70}, want: all - 30, text: "what it did in its last 30s is lost"},
-		"saved by an earlier one":  {over: stopped, files: map[string]int{"a": -20}, want: all - 100, text: "what it did in its last 1m40s is lost"},
-		"half written":             {over: stopped, files: map[string]int{"a": 60, "b.tmp": 105, "c.new": 105, ".d": 105, ".e/f": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
-		"ready":                    {over: stopped, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 105, "done": 106}, want: all, text: "what it did is saved"},
-		"not ready":                {over: stopped, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 60, "b": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
-		"ready long ago":           {over: stopped, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40, text: "what it did in its last 40s is lost"},
-		"not even a checkpoint":    {over: stopped, save: task.Checkpoint{Ready: "done"}, want: all - 100, text: "what it did in its last 1m40s is lost"},
-		"crashed":                  {over: crashed, files: map[string]int{"a": 80}, want: all - 30, text: "what it did in its last 30s is lost"},
-		"crashed, ready or not":    {over: crashed, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 80, "done": 81}, want: all - 30, text: "what it did in its last 30s is lost"},
-		"last words":               {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\n", want: all, text: "what it did is saved"},
-		"last words but one":       {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\nTRAINYARD step=9\n", want: all - 80, text: "what it did in its last 1m20s is lost"},
-		"finished, with no saving": {over: shim.Over{Started: began, Ended: at(110)}, files: map[string]int{"a": 20}, want: all},
+		"nothing known": {over: stopped, want: all},
+		"saved on demand": {over: stopped, files: map[string]int{"a": 50, "b": 105}, want: all,
+			text: "what it did is saved"},
+		"saved before": {over: stopped, files: map[string]int{"a": 20, "deep/b": 70}, want: all - 30,
+			text: "what it did in its last 30s is lost"},
+		"saved by an earlier one": {over: stopped, files: map[string]int{"a": -20}, want: all - 100,
+			text: "what it did in its last 1m40s is lost"},
+		"half written": {over: stopped, files: map[string]int{"a": 60, "b.tmp": 105, "c.new": 105,
+			".d": 105, ".e/f": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
+		"ready": {over: stopped, save: task.Checkpoint{Ready: "done"},
+			files: map[string]int{"a": 105, "done": 106}, want: all, text: "what it did is saved"},
+		"not ready": {over: stopped, save: task.Checkpoint{Ready: "done"},
+			files: map[string]int{"a": 60, "b": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
+		"ready long ago": {over: stopped, save: task.Checkpoint{Ready: "done"},
+			files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40, text: "what it did in its last 40s " +
+				"is lost"},
+		"not even a checkpoint": {over: stopped, save: task.Checkpoint{Ready: "done"}, want: all - 100,
+			text: "what it did in its last 1m40s is lost"},
+		"crashed": {over: crashed, files: map[string]int{"a": 80}, want: all - 30,
+			text: "what it did in its last 30s is lost"},
+		"crashed, ready or not": {over: crashed, save: task.Checkpoint{Ready: "done"},
+			files: map[string]int{"a": 80, "done": 81}, want: all - 30, text: "what it did in its last 30s is lost"},
+		"last words": {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\n",
+			want: all, text: "what it did is saved"},
+		"last words but one": {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\n" +
+			"TRAINYARD step=9\n", want: all - 80, text: "what it did in its last 1m20s is lost"},
+		"finished, with no saving": {over: shim.Over{Started: began, Ended: at(110)}, files: map[string]int{"a": 20},
+			want: all},
 	} {
 		r := newReader()
 		dir := t.TempDir()
@@ -76,13 +90,15 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// Ensure that a job is asked to save by the signal that it wants, in the folder that it wants, that its ready file is found, and
-// that it has not finished because it exits with 0.
+// Ensure that a job is asked to save by the signal that it wants, in the folder that it wants, that its ready file is
+// found, and that it has not finished because it exits with 0.
 func TestReadyFile(t *testing.T) {
 	t.Parallel()
 	for want, script := range map[string]string{
-		"what it did is saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit 0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
-		"is lost":              `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' TERM; sleep 0.3; echo up; while :; do sleep 0.05; done`,
+		"what it did is saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit ` +
+			`0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
+		"is lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' TERM; sleep ` +
+			`0.3; echo up; while :; do sleep 0.05; done`,
 	} {
 		dir := t.TempDir()
 		job := task.Task{Command: []string{"sh", "-c", script}, Dir: dir, Grace: time.Minute,

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "shim" {
 		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
 	}
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // of shims: else each takes a second to end under -race
+	// of shims: else each takes a second to end under -race
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
 	for name, value := range surroundings {
@@ -43,8 +44,9 @@ func open(t *testing.T, folder string, epoch int64, n int, jobs ...Arrival) *Dri
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: device.Slots(n),
-		Jobs: jobs, Shim: []string{exe, "shim"}})
+	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here",
+		Devices: device.Slots(n),
+		Jobs:    jobs, Shim: []string{exe, "shim"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,8 @@ func folder(t *testing.T) string {
 func TestConformance(t *testing.T) {
 	drivertest.Run(t, func(t *testing.T) (sched.Driver, drivertest.Bench) {
 		d := open(t, folder(t), 1, 2,
-			arrival(t, 0, 1, "exec sleep 2.5"), arrival(t, time.Millisecond, 1, "exec sleep 0.05"), arrival(t, 2*time.Millisecond, 1, "exec sleep 2.5"))
+			arrival(t, 0, 1, "exec sleep 2.5"), arrival(t, time.Millisecond, 1, "exec sleep 0.05"),
+			arrival(t, 2*time.Millisecond, 1, "exec sleep 2.5"))
 		t.Cleanup(d.Close)
 		return d, drivertest.Bench{Short: 250 * time.Millisecond, Long: time.Second}
 	})

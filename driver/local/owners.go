@@ -9,8 +9,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// owners are the attempts that live, to be asked whose a process or a device is. Who belongs to them is found out when the
-// first asks.
+// owners are the attempts that live, to be asked whose a process or a device is. Who belongs to them is found out when
+// the first asks.
 type owners struct {
 	orders []*shim.Order
 	pids   func() map[int]sched.JobID
@@ -20,7 +20,7 @@ type owners struct {
 func (d *Driver) owners(but *attempt) *owners {
 	o := &owners{}
 	for _, a := range d.runs.others(but) {
-		if order, err := a.dir.Order(); err == nil { // else it has not begun
+		if order, err := a.dir.Order(); err == nil { // else it has not started
 			o.orders = append(o.orders, order)
 		}
 	}
@@ -28,8 +28,8 @@ func (d *Driver) owners(but *attempt) *owners {
 	return o
 }
 
-// members returns the processes of attempts, with their jobs: of their cgroups, what carries their cookie, and what descends
-// from those.
+// members returns the processes of attempts, with their jobs: of their cgroups, what carries their cookie, and what
+// descends from those.
 func (d *Driver) members(orders []*shim.Order) map[int]sched.JobID {
 	ours := make(map[int]sched.JobID)
 	for _, o := range orders {

@@ -24,13 +24,14 @@ import (
 const (
 	readEvery = 200 * time.Millisecond
 	tellEvery = 10 * time.Second // at most so often in the log, unless Options say otherwise
-	// readFully is how many bytes of an output are looked at line by line each time. A job that writes more than that in readEvery, which is
-	// 20 MB/s, has something else to say than its progress, and takes no processor from others: of the rest only lines made for us are read.
+	// readFully is how many bytes of an output are looked at line by line each time. A job that writes more than that
+	// in readEvery, which is 20 MB/s, has something else to say than its progress, and takes no processor from others:
+	// of the rest only lines made for us are read.
 	readFully = 4 << 20
 )
 
-// odometerFile keeps of a job, in its folder, how its progress is counted and how fast it was. It is no part of the log: without
-// it a job is measured anew.
+// odometerFile keeps of a job, in its folder, how its progress is counted and how fast it was. It is no part of the
+// log: without it a job is measured again.
 const odometerFile = "odometer.json"
 
 // odometer returns that of a job: known is the work that the log knows of.
@@ -62,7 +63,7 @@ func (a *attempt) keepOdometer() {
 	}
 }
 
-// countTenants tells the attempts how many jobs compute on their GPUs.
+// countTenants lets the attempts know how many jobs compute on their GPUs.
 func (d *Driver) countTenants() {
 	up := make(map[sched.GPUID]int32)
 	for job := range d.runs.live {
@@ -83,10 +84,11 @@ func (d *Driver) countTenants() {
 	}
 }
 
-// tail reads how far an attempt is from what it writes: its output, errors included, its file of progress, and what it posts.
+// tail reads how far an attempt is from what it writes: its output, errors included, its file of progress, and what it
+// posts.
 type tail struct {
 	a      *attempt
-	tell   func(sched.Event) // nil = nobody listens
+	tell   func(sched.Event) // nil = no one listens
 	reader *progress.Reader
 	files  [2]*os.File // by source; nil = not there yet
 	posts  chan []byte // lines that it posted
@@ -95,11 +97,11 @@ type tail struct {
 	epoch  int64       // the last that ended
 	anew   bool        // none is known of this attempt yet
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
-	// caughtUp: what was written before the tail began is read. All of it counts, for nobody reads it again.
+	// caughtUp: what was written before the tail started is read. All of it counts, for no one reads it again.
 	caughtUp bool
 	total    int64 // steps in all, as it says; 0 = not known
 	told     time.Time
-	tried    time.Time // to tell
+	tried    time.Time // to count them
 	quit     chan struct{}
 	over     chan struct{}
 }
@@ -111,7 +113,8 @@ var sources = [...]progress.Source{progress.Output, progress.File}
 func readerOf(o *shim.Order) *progress.Reader {
 	from, _ := progress.ParseFrom(o.Progress) // else all logs
 	r := progress.NewReader(from)
-	if p, err := progress.ParsePattern(o.Pattern); o.Pattern != "" && err == nil { // it was looked at when the job was handed in
+	// it was looked at when the job was submitted
+	if p, err := progress.ParsePattern(o.Pattern); o.Pattern != "" && err == nil {
 		r.Match(p)
 	}
 	return r
@@ -120,7 +123,8 @@ func readerOf(o *shim.Order) *progress.Reader {
 // newTail returns the tail of an attempt whose logs are read by reader.
 func newTail(a *attempt, reader *progress.Reader, tell func(sched.Event)) *tail {
 	return &tail{a: a, tell: tell, reader: reader, epoch: a.epoch, anew: !a.adopted,
-		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
+		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}),
+		over: make(chan struct{})}
 }
 
 // run reads on until stop is called or the driver closes.
@@ -167,8 +171,8 @@ func (t *tail) finish() {
 // lastWords is how much of an output is read of an attempt that is over.
 const lastWords = 64 << 10
 
-// skip goes to the last words of what was written, which may be gigabytes. What the middle of a log counts is not known: only
-// lines made for us are read.
+// skip goes to the last words of what was written, which may be gigabytes. What the middle of a log counts is not
+// known: only lines made for us are read.
 func (t *tail) skip() {
 	t.reader = progress.NewReader(progress.Own)
 	for i, source := range sources {
@@ -244,7 +248,8 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 	if m.Has&progress.Total != 0 {
 		t.total = m.Total
 	}
-	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && now.Sub(t.tried) >= readEvery && t.a.odo.Known() {
+	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && now.Sub(t.tried) >= readEvery &&
+		t.a.odo.Known() {
 		t.tried = now
 		t.measured(now)
 	}
@@ -253,7 +258,8 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 	}
 }
 
-// ended tells that n epochs have ended, if that is news. A job that resumes says first where it is: what it has lost ends again.
+// ended says that n epochs have ended, if that is news. A job that resumes says first where it is: what it has lost
+// ends again.
 func (t *tail) ended(n int64) {
 	if t.anew && n <= t.epoch {
 		t.epoch = n
@@ -267,10 +273,10 @@ func (t *tail) ended(n int64) {
 	}
 }
 
-// measured tells how far the job is and how fast. What such rates mean is kept before the log has any. How many steps there are in all
-// is told where that says how long the job takes alone: whoever compares with that must not take it from a job that was slowed down by
-// others whenever it was measured. A job that was measured otherwise, on other GPUs or beside others, tells nothing before it is measured
-// as it runs now: a guess would be taken for what is so.
+// measured says how far the job is and how fast. What such rates mean is kept before the log has any. How many steps
+// there are in all is reported where that says how long the job takes alone: whoever compares with that must not take
+// it from a job that was slowed down by others whenever it was measured. A job that was measured otherwise, on other
+// GPUs or next to others, says nothing before it is measured as it runs now: a guess would be taken for what is so.
 func (t *tail) measured(now time.Time) {
 	o := t.a.odo
 	if o.Measure() {

@@ -26,11 +26,14 @@ type reader struct {
 func newReader() *reader {
 	r := &reader{now: time.Unix(1e9, 0)}
 	d := &Driver{o: Options{State: "/nowhere", Log: slog.New(slog.DiscardHandler)}}
-	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)}, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)},
+		progress.NewReader(progress.Auto), func(e sched.Event) {
+			r.told = append(r.told, e)
+		})
 	return r
 }
 
-// at has text read so long after the beginning.
+// at has text read so long after the start.
 func (r *reader) at(seconds float64, text string) {
 	r.take(progress.Output, []byte(text), r.now.Add(sched.Seconds(seconds)))
 }
@@ -55,16 +58,19 @@ func TestProgressLines(t *testing.T) {
 		{"epoch 1\nTRAINYARD step=1\r\n\nTRAINYARD done\n", facts{1, 0, true}},
 		{"TRAINYARD step=7", facts{}}, // not ended
 		{"TRAINYARD step=7\nTRAINYARD step=8", facts{7, 0, false}},
-		{"TRAINYARD  step=x step= step=-1 step=1.5 step=99999999999999999999 epoch=-1 step step=4\n", facts{4, 0, false}},
+		{"TRAINYARD  step=x step= step=-1 step=1.5 step=99999999999999999999 epoch=-1 step step=4\n",
+			facts{4, 0, false}},
 		{"TRAINYARDstep=5\n TRAINYARD step=5\nxTRAINYARD step=5\n", facts{}},
 		{"TRAINYARD undone\nTRAINYARD done=1\nTRAINYARD done.\n", facts{}},
 		{"TRAINYARD step=9\nTRAINYARD step=3\n", facts{3, 0, false}},
 		{"TRAINYARD epoch=9\nTRAINYARD epoch=3\n", facts{0, 9, false}},
 		{"TRAINYARD epoch=99999999999\n", facts{}},
 		{"TRAINYARD step=1 " + long + " step=2\nTRAINYARD step=3\n", facts{3, 0, false}},
-		{"TRAINYARD " + strings.Repeat("x", progress.MaxLine-15) + " step=12345\n", facts{}}, // cut in the middle of the number
+		// cut in the middle of the number
+		{"TRAINYARD " + strings.Repeat("x", progress.MaxLine-15) + " step=12345\n", facts{}},
 		{long + "\nTRAINYARD done\n", facts{0, 0, true}},
-		{"\x00\xff\xfe\n\x1b[31mTRAINYARD step=5\n\x00TRAINYARD done\nTRAINYARD step=\x00\nTRAINYARD step=6 \xff\n", facts{6, 0, false}},
+		{"\x00\xff\xfe\n\x1b[31mTRAINYARD step=5\n\x00TRAINYARD done\nTRAINYARD step=\x00\nTRAINYARD step=6 \xff\n",
+			facts{6, 0, false}},
 	} {
 		for _, size := range []int{1, 2, 3, 7, 4095, 4096, 4097, 1 << 30} {
 			r := newReader()
@@ -103,7 +109,8 @@ func TestWork(t *testing.T) {
 	}
 	r.at(80, "TRAINYARD step=0\n")
 	for i := range 10 { // no sum runs over
-		r.at(90+float64(i), "TRAINYARD step=9223372036854775807\nTRAINYARD step=1\nTRAINYARD step=9223372036854775806\n")
+		r.at(90+float64(i), "TRAINYARD step=9223372036854775807\nTRAINYARD step=1\nTRAINYARD "+
+			"step=9223372036854775806\n")
 		if w := r.a.odo.Work(); w < 0 || w > progress.MaxWork {
 			t.Errorf("work %v", w)
 		}
@@ -113,8 +120,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Ensure that an attempt starts at the rate known for its width, also for a driver that was not there when it was measured, and at
-// one in proportion to the width where nothing is known or can be read.
+// Ensure that an attempt starts at the rate known for its width, also for a driver that was not there when it was
+// measured, and at one in proportion to the width where nothing is known or can be read.
 func TestRateAtStart(t *testing.T) {
 	t.Parallel()
 	kept := `{"reference": 10, "paces": [{"width": 2, "batch": 0, "tenants": 1, "per_second": 8}, {"width": 1, "batch": 0, "tenants": 1, "per_second": 5}]}`
@@ -134,7 +141,8 @@ func TestRateAtStart(t *testing.T) {
 			if err := os.MkdirAll(shim.State(dir).Job(0), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(shim.State(dir).Job(0), odometerFile), []byte(c.kept), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(shim.State(dir).Job(0), odometerFile), []byte(c.kept),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -170,7 +178,8 @@ func TestBarsAsWork(t *testing.T) {
 	}
 }
 
-// Ensure that the file of progress is read as well as the output, while the job runs and after, and that steps are told.
+// Ensure that the file of progress is read as well as the output, while the job runs and after, and that steps are
+// reported.
 func TestFileOfProgress(t *testing.T) {
 	t.Parallel()
 	list, _ := jobs(t, time.Minute, `f=$TRAINYARD_RUN_DIR/progress.jsonl
@@ -190,7 +199,7 @@ func TestFileOfProgress(t *testing.T) {
 	}
 }
 
-// Ensure that the log is not flooded: progress is told every 10 s at most, epochs each once.
+// Ensure that the log is not flooded: progress is reported every 10 s at most, epochs each once.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	r := newReader()
@@ -237,7 +246,7 @@ func FuzzProgress(f *testing.F) {
 	})
 }
 
-// Ensure that epochs are told where somebody watches them only.
+// Ensure that epochs are reported where someone watches them only.
 func TestEpochsWatched(t *testing.T) {
 	t.Parallel()
 	goOn := filepath.Join(t.TempDir(), "go")
@@ -256,7 +265,7 @@ func TestEpochsWatched(t *testing.T) {
 	}
 }
 
-// Ensure that a driver that comes back does not tell epochs again that the log knows.
+// Ensure that a driver that comes back does not report epochs again that the log knows.
 func TestEpochsOfAdopted(t *testing.T) {
 	t.Parallel()
 	r := newReader()
@@ -268,8 +277,8 @@ func TestEpochsOfAdopted(t *testing.T) {
 	}
 }
 
-// Ensure that an epoch that ended before anybody asked, or before an attempt began, is not taken for one that ends now, and that what
-// was lost and is done again ends again.
+// Ensure that an epoch that ended before anybody asked, or before an attempt started, is not taken for one that ends
+// now, and that what was lost and is done again ends again.
 func TestEpochsOfBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -303,8 +312,8 @@ func TestEpochsOfBefore(t *testing.T) {
 	}
 }
 
-// Ensure that a job that says that it is done, and exits with 0, has finished, also when it was told to stop just then,
-// whoever hears of it; and that the exit code alone does not tell.
+// Ensure that a job that says that it is done, and exits with 0, has finished, also when it was asked to stop just
+// then, whoever hears of it; and that the exit code alone does not say.
 func TestDoneWhileStopped(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -337,7 +346,7 @@ func TestDoneWhileStopped(t *testing.T) {
 	}
 }
 
-// Ensure that what is written while nobody reads, and after the last look, is read.
+// Ensure that what is written while no one reads, and after the last look, is read.
 func TestTailOfFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -363,7 +372,8 @@ func TestTailOfFile(t *testing.T) {
 	}
 }
 
-// Ensure that a driver that comes back counts the work of a job in the unit that it had, although its user wants another width since.
+// Ensure that a driver that comes back counts the work of a job in the unit that it had, although its user wants
+// another width since.
 func TestUnitOfChangedJob(t *testing.T) {
 	t.Parallel()
 	spec := &sched.JobSpec{GPUs: sched.Rigid(4)}
@@ -375,7 +385,8 @@ func TestUnitOfChangedJob(t *testing.T) {
 		"as it arrived": {sched.Job{Spec: spec, Asked: 4}, .5},
 		"changed":       {sched.Job{Spec: spec.Changed(&c), Asked: 4}, .5},
 	} {
-		d := &Driver{o: Options{State: shim.State(t.TempDir()), Log: slog.New(slog.DiscardHandler)}, view: &sched.View{Jobs: []sched.Job{want.job}},
+		d := &Driver{o: Options{State: shim.State(t.TempDir()), Log: slog.New(slog.DiscardHandler)},
+			view: &sched.View{Jobs: []sched.Job{want.job}},
 			runs: newAttemptBook()}
 		o := d.odometer(0, 0)
 		if o.Begin(2, 0); o.Rate() != want.rate {
@@ -384,7 +395,8 @@ func TestUnitOfChangedJob(t *testing.T) {
 	}
 }
 
-// Ensure that a job's steps in all are told as it says them, once a speed was measured that is its own: not that beside others.
+// Ensure that a job's steps in all are reported as it says them, once a speed was measured that is its own: not that
+// next to others.
 func TestTotalTold(t *testing.T) {
 	t.Parallel()
 	for tenants, want := range map[int][3]int32{1: {1000, 900, 0}, 2: {}} {
@@ -404,19 +416,21 @@ func TestTotalTold(t *testing.T) {
 	}
 }
 
-// Ensure that on another width nothing is told before it is measured there, neither as the speed of its start, which is said to be a
-// guess, nor as that of its progress.
+// Ensure that on another width nothing is reported before it is measured there, neither as the speed of its start,
+// which is said to be a guess, nor as that of its progress.
 func TestGuessedRate(t *testing.T) {
 	t.Parallel()
 	r := newReader()
 	wide := progress.Footing{Width: 4, Tenants: 1}
-	r.a.odo = progress.NewOdometer(4, progress.Kept{Reference: 1, Paces: []progress.Pace{{Footing: wide, PerSecond: 1}}}, 0)
+	r.a.odo = progress.NewOdometer(4,
+		progress.Kept{Reference: 1, Paces: []progress.Pace{{Footing: wide, PerSecond: 1}}}, 0)
 	for width, want := range map[int]int32{4: 0, 2: sched.GuessedRate} {
 		var told sched.Event
 		a := &attempt{d: &Driver{quit: make(chan struct{}), reports: make(chan report, 1)}, odo: r.a.odo, meter: r.tail}
 		a.odo.Begin(width, 0)
 		a.started()
-		if told = (<-a.d.reports).event; told.Kind != sched.AttemptStarted || told.Code != want || told.Rate != float64(width)/4 {
+		if told = (<-a.d.reports).event; told.Kind != sched.AttemptStarted || told.Code != want ||
+			told.Rate != float64(width)/4 {
 			t.Errorf("on %d GPUs: %+v, want code %d", width, told, want)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Pools returns what may be rented of a machine whose devices are lent one by one: a pool for each type, in the order of types. A
-// node of it is one device, is there at once, and costs nothing: what is limited is how many are rented on average.
+// Pools returns what may be rented of a machine whose devices are offered one by one: a pool for each type, in the
+// order of types. A node of it is one device, is there at once, and costs nothing: what is limited is how many are
+// rented on average.
 func Pools(list []device.Device) (pools []sched.PoolSpec) {
 	for t, name := range device.Types(list) {
 		p := sched.PoolSpec{Name: name, Type: sched.TypeID(t), GPUs: 1}
@@ -22,11 +23,11 @@ func Pools(list []device.Device) (pools []sched.PoolSpec) {
 	return pools
 }
 
-// lending lends devices one by one, those of a type being the nodes of a pool. Node i is device i, always: when the log begins all
-// join, and leave again, so that each has its number.
+// lending offers devices one by one, those of a type being the nodes of a pool. Node i is device i, always: when the
+// log starts all join, and leave again, so that each has its number.
 type lending struct {
 	on     bool
-	wanted []int32 // by pool: devices to be lent
+	wanted []int32 // by pool: devices to be offered
 	lent   []bool  // by device
 }
 
@@ -41,7 +42,8 @@ func (l *lending) introduce(nodes []sched.Event, at sched.Time) (events []sched.
 		}
 	}
 	for i := range events {
-		events = append(events, sched.Event{Time: at + 1, Kind: sched.NodeLeft, Node: sched.NodeID(i), Code: int32(sched.NodeGone)})
+		events = append(events, sched.Event{Time: at + 1, Kind: sched.NodeLeft, Node: sched.NodeID(i),
+			Code: int32(sched.NodeGone)})
 	}
 	return events
 }
@@ -83,7 +85,7 @@ func (d *Driver) lend() (events []sched.Event) {
 // poolOf returns the pool of device i.
 func (d *Driver) poolOf(i int) sched.PoolID { return d.view.Nodes[i].Spec.Pool }
 
-// setNode answers the order to bring a node, which is a device that is lent, to a state.
+// setNode answers the order to bring a node, which is a device that is offered, to a state.
 func (d *Driver) setNode(a *sched.Action) {
 	e := sched.Event{Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
 	if a.State == sched.NodeGone {

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// lender returns a driver without end that lends so many slots.
+// lender returns a driver without end that offers so many slots.
 func lender(t *testing.T, dir string, epoch int64, slots int) *Driver {
 	t.Helper()
 	exe, err := os.Executable()
@@ -32,7 +32,7 @@ func lender(t *testing.T, dir string, epoch int64, slots int) *Driver {
 }
 
 // renter rents a slot for each job that is not done, gives those that wait the slots there are, and lets go of slots of
-// nobody.
+// no one.
 func renter(v *sched.View, d *sched.Desired) {
 	count, taken := int32(0), make([]bool, len(v.GPUs))
 	for id := range v.Jobs {
@@ -60,8 +60,9 @@ func renter(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// Ensure that a slot which is drained while nobody rents it is not lent, that one which is drained while it is lent is
-// not lent again after it was let go, that both hold after a restart, and that all are lent again once that is lifted.
+// Ensure that a slot which is drained while no one rents it is not offered, that one which is drained while it is
+// offered is not offered again after it was let go, that both hold after a restart, and that all are offered again once
+// that is lifted.
 func TestDrainOfWhatIsNotLent(t *testing.T) {
 	t.Parallel()
 	const slots = 3

@@ -18,8 +18,8 @@ import (
 // counting is a job that ends an epoch now and then, until a file is there; it obeys at once.
 const counting = `trap 'exit 1' TERM; i=0; while [ ! -e GO ]; do i=$((i+1)); echo TRAINYARD step=$i epoch=$i; sleep 0.1; done`
 
-// sharing gives slot 0 to jobs 0 and 1 together, has job 1 leave at the end of an epoch once both run, and gives the slot to job 2
-// alone when nobody has it.
+// sharing gives slot 0 to jobs 0 and 1 together, has job 1 leave at the end of an epoch once both run, and gives the
+// slot to job 2 alone when no one has it.
 func sharing(v *sched.View, d *sched.Desired) {
 	if len(v.Jobs) < 3 {
 		return
@@ -37,8 +37,8 @@ func sharing(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// Ensure that two jobs share a slot, one leaves it at the end of an epoch while the other goes on, and one that wants it alone has it
-// when both have gone; whether the manager stays or is another after each event.
+// Ensure that two jobs share a slot, one leaves it at the end of an epoch while the other goes on, and one that wants
+// it alone has it when both have gone; whether the manager stays or is another after each event.
 func TestSharedSlot(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]bool{"one manager": false, "two managers": true} {
@@ -46,9 +46,11 @@ func TestSharedSlot(t *testing.T) {
 			t.Parallel()
 			dir := folder(t)
 			goOn := filepath.Join(t.TempDir(), "go")
-			list, marks := jobs(t, 10*time.Second, strings.Replace(counting, "GO", goOn, 1), strings.Replace(counting, "GO", goOn+"1", 1), "exec sleep 0.2")
+			list, marks := jobs(t, 10*time.Second, strings.Replace(counting, "GO", goOn, 1),
+				strings.Replace(counting, "GO", goOn+"1", 1), "exec sleep 0.2")
 			list[0].Spec.Share, list[1].Spec.Share = sched.ShareAllow, sched.ShareAllow
-			w := &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{ShareLimit: 2}), box: host.NewMailbox(), news: make(chan struct{})}
+			w := &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{ShareLimit: 2}), box: host.NewMailbox(),
+				news: make(chan struct{})}
 			dec := decide(sharing)
 			if restart { // it leaves when both are up and an end of an epoch is waited for
 				w.run(dec, open(t, dir, 1, 1, list...), nil)
@@ -82,7 +84,8 @@ func TestSharedSlot(t *testing.T) {
 	}
 }
 
-// aloneAfter fails the test unless a job began after others had ended, of which the second began before the first had.
+// aloneAfter fails the test unless a job started after others had ended, of which the second started before the first
+// had.
 func aloneAfter(t *testing.T, dir string, alone, a, b int32) {
 	t.Helper()
 	began := func(j int32) time.Time {

@@ -15,7 +15,7 @@ import (
 )
 
 // program makes a shell script. Another process writes it: a file that this one has open for writing might be handed on
-// to whatever a test beside this one starts, and cannot be run meanwhile.
+// to whatever a test next to this one starts, and cannot be run meanwhile.
 func program(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -41,7 +41,8 @@ esac
 `)}
 }
 
-// Ensure that a nvidia-smi that hangs holds up neither commands nor ends, and that what it shows is told once it answers.
+// Ensure that a nvidia-smi that hangs holds up neither commands nor ends, and that what it shows is reported once it
+// answers.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -56,7 +57,8 @@ func TestHangs(t *testing.T) {
 	}
 	h := take(t, d, sched.View{})
 	f := h.find(sched.NodeJoined, 0)
-	if f == nil || f.NodeSpec.GPUs != 2 || f.NodeSpec.GPUMemGB < 140 || !reflect.DeepEqual(f.NodeSpec.Devices, []string{"GPU-a", "GPU-b"}) {
+	if f == nil || f.NodeSpec.GPUs != 2 || f.NodeSpec.GPUMemGB < 140 ||
+		!reflect.DeepEqual(f.NodeSpec.Devices, []string{"GPU-a", "GPU-b"}) {
 		t.Errorf("node %+v, want GPU-a and GPU-b of 140 GB", f)
 	}
 	h.arrivals(1)

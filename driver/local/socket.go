@@ -31,8 +31,8 @@ func socketPath(dir shim.RunDir) string {
 	return path
 }
 
-// listen has what the job posts to its socket taken, until the returned function is called. One connection is served at a
-// time, and not for long: whatever a job does with its socket, it holds one of our files. Where no driver is, nobody
+// listen has what the job posts to its socket taken, until the returned function is called. One connection is served at
+// a time, and not for long: whatever a job does with its socket, it holds one of our files. Where no driver is, no one
 // listens; a job is to go on all the same.
 func (t *tail) listen() (hangUp func()) {
 	path := socketPath(t.a.dir)
@@ -72,10 +72,11 @@ func (t *tail) serve(conn net.Conn) {
 	if err == nil {
 		status = t.posted(r)
 	}
-	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status, http.StatusText(status))
+	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
+		http.StatusText(status))
 }
 
-// posted takes in what a request tells, and returns the status of the answer.
+// posted takes in what a request says, and returns the status of the answer.
 func (t *tail) posted(r *http.Request) int {
 	switch {
 	case r.URL.Path != "/v1/progress":

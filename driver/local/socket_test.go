@@ -41,8 +41,8 @@ func post(path, method, url, body string) (status int, err error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// Ensure that a job may post its progress to its socket, which is its user's alone, whoever else hangs on to it; and that
-// the socket goes with the attempt.
+// Ensure that a job may post its progress to its socket, which is its user's alone, whoever else hangs on to it; and
+// that the socket goes with the attempt.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	list, _ := jobs(t, time.Minute, `trap 'exit 0' TERM; while :; do sleep 0.05; done`)

@@ -31,14 +31,15 @@ func TestShimIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", alive.PID))
-	if got, want := strings.ReplaceAll(string(b), "\x00", " "), "trainyard shim "+string(run)+" "; err != nil || got != want {
+	if got, want := strings.ReplaceAll(string(b), "\x00", " "), "trainyard shim "+string(run)+" "; err != nil ||
+		got != want {
 		t.Errorf("listed as %q, %v, want %q", got, err, want)
 	}
 	h.apply(stop(0, 1))
 	h.end(0, sched.Preempted)
 }
 
-// Ensure that a shim that died about when the job was to start is told as that: the job may have run.
+// Ensure that a shim that died about when the job was to start is reported as that: the job may have run.
 func TestPerhapsStarted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -73,7 +74,8 @@ func TestPerhapsStarted(t *testing.T) {
 func TestStartingIsOnRecord(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	job := task.Task{Command: []string{"cat", filepath.Join(dir, "jobs", "0", "1", "starting.json")}, Dir: dir, Grace: time.Second}
+	job := task.Task{Command: []string{"cat", filepath.Join(dir, "jobs", "0", "1", "starting.json")}, Dir: dir,
+		Grace: time.Second}
 	d := open(t, dir, 1, 1, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}})
 	t.Cleanup(d.Close)
 	h := take(t, d, sched.View{})

@@ -18,7 +18,8 @@ import (
 // Ensure that the next job gets a slot only after the last process of the one before has gone.
 func TestSlotIsNotReusedEarly(t *testing.T) {
 	t.Parallel()
-	list, marks := jobs(t, 500*time.Millisecond, `trap "" TERM; (setsid sleep MARK &); sleep MARK & echo ready; while :; do sleep MARK; done`, `exit 0`)
+	list, marks := jobs(t, 500*time.Millisecond, `trap "" TERM; (setsid sleep MARK &); sleep MARK & echo ready; `+
+		`while :; do sleep MARK; done`, `exit 0`)
 	w := newWorld(t, fifo(t), 1, list, func(_ *sched.View, e *sched.Event) {
 		if e.Kind == sched.AttemptEnded && e.Job == 0 {
 			none(t, marks[0]) // before the next is ordered
@@ -36,7 +37,7 @@ func TestSlotIsNotReusedEarly(t *testing.T) {
 	noOverlap(t, w.dir)
 }
 
-// Ensure that a job that is told to stop has its whole grace, whoever of it goes first, and no more.
+// Ensure that a job that is asked to stop has its whole grace, whoever of it goes first, and no more.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	const saver = `trap 'sleep 1; echo saved; exit 3' TERM; echo ready; while :; do sleep 0.1; done`
@@ -47,7 +48,8 @@ func TestGrace(t *testing.T) {
 	}{
 		{"saves", saver, "saved", time.Minute, false},
 		{"saves under a shell that does not wait", `sh -c "` + saver + `"; echo never`, "saved", time.Minute, false},
-		{"saves for too long", `trap 'sleep 300' TERM; echo ready; while :; do sleep 0.1; done`, "", 1500 * time.Millisecond, true},
+		{"saves for too long", `trap 'sleep 300' TERM; echo ready; while :; do sleep 0.1; done`, "",
+			1500 * time.Millisecond, true},
 		{"10 s", `trap "" TERM; echo ready; while :; do sleep 300; done`, "", 10 * time.Second, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,8 +74,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// Ensure that a device that somebody else has locked fails the start, is the suspect, is not tried again while it is locked,
-// and is used once it is free.
+// Ensure that a device that someone else has locked fails the start, is the suspect, is not tried again while it is
+// locked, and is used once it is free.
 func TestDeviceLocked(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -122,19 +124,25 @@ func TestNothingToRun(t *testing.T) {
 		program, dir, text string
 		code               int32
 	}{
-		{"trainyard-no-such-program", dir, "command trainyard-no-such-program: not found in PATH (/bin:/usr/bin), want its path, or its folder there", 127},
-		{"/no/such/program", dir, "command /no/such/program: /no/such/program: no such file or directory, want a program", 127},
+		{"trainyard-no-such-program", dir, "command trainyard-no-such-program: not found in PATH (/bin:/usr/bin), " +
+			"want its path, or its folder there", 127},
+		{"/no/such/program", dir, "command /no/such/program: /no/such/program: no such file or directory, want a " +
+			"program", 127},
 		{"./missing", dir, "command ./missing: " + missing + ": no such file or directory, want a program", 127},
-		{plain, dir, "command " + plain + ": " + plain + " is not executable (permission denied), want chmod +x, or its interpreter before it", 126},
+		{plain, dir, "command " + plain + ": " + plain + " is not executable (permission denied), want chmod +x, or " +
+			"its interpreter before it", 126},
 		{dir, dir, "command " + dir + ": " + dir + " is a directory, want a program", 126},
-		{"./script", filepath.Dir(script), "command ./script: what the first line of " + script + " names is not found, want the interpreter of a script, or a program's loader", 127},
-		{neither, dir, "command " + neither + ": " + neither + " is no program of this machine and begins with no #!, want its interpreter before it", 126},
+		{"./script", filepath.Dir(script), "command ./script: what the first line of " + script + " names is not " +
+			"found, want the interpreter of a script, or a program's loader", 127},
+		{neither, dir, "command " + neither + ": " + neither + " is no program of this machine and begins with no " +
+			"#!, want its interpreter before it", 126},
 		{"true", missing, "folder to run in: " + missing + ": no such file or directory, want one that is there", 127},
 		{"true", plain, "folder to run in: " + plain + " is not a directory, want one that is there", 126},
 	}
 	list := make([]Arrival, len(cases))
 	for i, c := range cases {
-		job := task.Task{Command: []string{c.program}, Dir: c.dir, Grace: time.Second, Env: map[string]string{"PATH": "/bin:/usr/bin"}}
+		job := task.Task{Command: []string{c.program}, Dir: c.dir, Grace: time.Second,
+			Env: map[string]string{"PATH": "/bin:/usr/bin"}}
 		list[i] = Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}}
 	}
 	w := newWorld(t, fifo(t), 2, list)
@@ -166,7 +174,8 @@ func TestExchange(t *testing.T) {
 				if first[0] != slotName(i) || second[0] != slotName((i+1)%int32(n)) {
 					t.Errorf("job %d had %v, then %v", i, first, second)
 				}
-				if ends := w.all(sched.AttemptEnded, sched.JobID(i)); len(ends) != 2 || ends[0].Outcome != sched.Preempted || ends[1].Outcome != sched.Finished {
+				if ends := w.all(sched.AttemptEnded, sched.JobID(i)); len(ends) != 2 ||
+					ends[0].Outcome != sched.Preempted || ends[1].Outcome != sched.Finished {
 					t.Errorf("job %d: %v, want it to be preempted, then to finish", i, ends)
 				}
 			}
@@ -220,15 +229,16 @@ func TestShimCannotStart(t *testing.T) {
 	}
 }
 
-// Ensure that a shim that dies after it has begun, before the job ran, is a failed start: else it would be tried at once,
-// and again.
+// Ensure that a shim that dies after it has started, before the job ran, is a failed start: else it would be tried at
+// once, and again.
 func TestShimBreaksEarly(t *testing.T) {
 	t.Parallel()
 	list, _ := jobs(t, time.Second, "exit 0")
 	dir := folder(t)
 	d := open(t, dir, 1, 1, list...)
 	t.Cleanup(d.Close)
-	if err := os.MkdirAll(filepath.Join(dir, "jobs", "0", "1", "control"), 0o700); err != nil { // no socket can be there
+	// no socket can be there
+	if err := os.MkdirAll(filepath.Join(dir, "jobs", "0", "1", "control"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	h := take(t, d, sched.View{})
@@ -242,8 +252,8 @@ func TestShimBreaksEarly(t *testing.T) {
 	}
 }
 
-// Ensure that a job that fails is tried again after the rest that it wants, not before, also by a driver that was not there when it
-// failed.
+// Ensure that a job that fails is tried again after the rest that it wants, not before, also by a driver that was not
+// there when it failed.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	a := arrival(t, 0, 1, "exit 3")
@@ -260,7 +270,8 @@ func TestBackoff(t *testing.T) {
 		t.Fatalf("ends %v, starts %v, want 3 each", ends, starts)
 	}
 	for i := range 2 {
-		if rest := starts[i+1].Time.Sub(ends[i].Time); rest < spec.Backoff || ends[i].WorkFrom.Sub(ends[i].Time) != spec.Backoff {
+		if rest := starts[i+1].Time.Sub(ends[i].Time); rest < spec.Backoff ||
+			ends[i].WorkFrom.Sub(ends[i].Time) != spec.Backoff {
 			t.Errorf("rest %v before attempt %d, want %v", rest, i+2, spec.Backoff)
 		}
 	}

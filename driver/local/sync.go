@@ -14,15 +14,16 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Sync tells what the log does not know yet: the machine, if it is new, and what became of the attempts that an earlier
-// driver began. Those that are alive are followed from now on.
+// Sync says what the log does not know yet: the machine, if it is new, and what became of the attempts that an earlier
+// driver started. Those that are alive are followed from now on.
 func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view, d.base = v, time.Now()
 	d.now = v.Now
 	d.at = max(sched.Time(d.base.Sub(d.o.Origin)), d.now)
 	if !d.o.Endless {
 		if len(d.o.Jobs) < len(v.Jobs) {
-			return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))
+			return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs),
+				len(d.o.Jobs))
 		}
 		d.o.Jobs = d.o.Jobs[len(v.Jobs):]
 	}
@@ -47,7 +48,7 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	return events, nil
 }
 
-// machine returns the machine as nodes, if v does not know it. The states of its GPUs were told as v has them.
+// machine returns the machine as nodes, if v does not know it. The states of its GPUs were reported as v has them.
 func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
 	d.lending.resume(v, len(d.dev.list))
 	if len(v.Nodes) == 0 {
@@ -64,8 +65,8 @@ func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
 	return nil, nil
 }
 
-// firstLook returns how the devices are. Of attempts that ended while no driver was there nobody has checked what they left:
-// as long as devices cannot be looked at, those that no attempt holds are given to nobody.
+// firstLook returns how the devices are. Of attempts that ended while no driver was there no one has checked what they
+// left: as long as devices cannot be looked at, those that no attempt holds are given to no one.
 func (d *Driver) firstLook() []sched.Event {
 	s := d.dev.ask(nil)
 	events := d.judge(s)
@@ -81,8 +82,8 @@ func (d *Driver) firstLook() []sched.Event {
 	return d.dev.changes()
 }
 
-// adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
-// that nobody has begun waits for the order to be given again.
+// adopt takes over the attempt that a job has, and reports what happened to it meanwhile. An attempt that was ordered
+// but that no one has started waits for the order to be given again.
 func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	if j.State == sched.Done {
 		return nil
@@ -121,12 +122,13 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	return nil
 }
 
-// missed tells of an attempt that came to its end while no driver was there, at the times at which it happened.
+// missed reports an attempt that came to its end while no driver was there, at the times at which it happened.
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	started := d.instant(x.over.Started)
 	if !a.up && !x.over.Started.IsZero() {
-		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate(),
-			Code: sched.GuessedRate}) // what it was is told at its end
+		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started,
+			Work: a.odo.Work(), Rate: a.odo.Rate(),
+			Code: sched.GuessedRate}) // what it was is reported at its end
 	}
 	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
 	a.meter.skip()
@@ -171,7 +173,8 @@ func (d *Driver) unknown(v *sched.View) error {
 			known = v.Jobs[id].Attempts
 		}
 		if d.o.State.Begun(int32(id), known+1) {
-			return fmt.Errorf("local: %s has an attempt of job %d after number %d, the last one in the log: the log is older than the folder; restore the log that belongs to it",
+			return fmt.Errorf("local: %s has an attempt of job %d after number %d, the last one in the log: the log "+
+				"is older than the folder; restore the log that belongs to it",
 				root, id, known)
 		}
 	}

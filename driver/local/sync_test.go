@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// past is a folder in which a driver has begun attempt 1 of job 0 and is gone, and what its log tells.
+// past is a folder in which a driver has started attempt 1 of job 0 and is gone, and what its log says.
 type past struct {
 	dir    string
 	origin time.Time
@@ -22,7 +22,7 @@ type past struct {
 	view   sched.View
 }
 
-// begun has a driver begin an attempt and close.
+// begun has a driver start an attempt and close.
 func begun(t *testing.T) *past {
 	t.Helper()
 	p := &past{dir: folder(t), goOn: filepath.Join(t.TempDir(), "go")}
@@ -44,7 +44,8 @@ func begun(t *testing.T) *past {
 // known is a View of the first job of d, which holds slot 0.
 func known(d *Driver, j sched.Job) sched.View {
 	j.Spec, j.State, j.GPUs = d.view.Jobs[0].Spec, sched.Active, []sched.GPUID{0}
-	return sched.View{Now: d.now, Jobs: []sched.Job{j}, Nodes: []sched.Node{{State: sched.NodeUp}}, GPUs: make([]sched.GPU, len(d.dev.list))}
+	return sched.View{Now: d.now, Jobs: []sched.Job{j}, Nodes: []sched.Node{{State: sched.NodeUp}},
+		GPUs: make([]sched.GPU, len(d.dev.list))}
 }
 
 // next opens the driver of the next manager of the folder, not yet synced.
@@ -58,7 +59,7 @@ func (p *past) next(t *testing.T, epoch int64) *Driver {
 
 func (p *past) run() shim.RunDir { return shim.State(p.dir).RunDir(0, 1) }
 
-// ended lets the job end while nobody watches, and returns its record.
+// ended lets the job end while no one watches, and returns its record.
 func (p *past) ended(t *testing.T) *shim.Over {
 	t.Helper()
 	touch(t, p.goOn)
@@ -91,7 +92,8 @@ func TestAdopted(t *testing.T) {
 	none(t, p.mark)
 }
 
-// Ensure that an attempt is known by its process too: one whose lock and socket were removed is waited for, not begun anew.
+// Ensure that an attempt is known by its process too: one whose lock and socket were removed is waited for, not started
+// again.
 func TestAdoptedWithoutLock(t *testing.T) {
 	t.Parallel()
 	p := begun(t)
@@ -124,7 +126,8 @@ func TestAdoptedAndStopped(t *testing.T) {
 	}
 }
 
-// Ensure that the end of an attempt that nobody watched is told with its code and with the time at which it happened.
+// Ensure that the end of an attempt that no one watched is reported with its code and with the time at which it
+// happened.
 func TestEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, up := range map[string]bool{"up": true, "not known to be up": false} {
@@ -204,7 +207,9 @@ func TestLost(t *testing.T) {
 				t.Errorf("told as %q", e.Text)
 			}
 			h.apply(start(0, 2, 0)) // and it goes on
-			h.until("second attempt", func() bool { return len(h.events) > 0 && h.events[len(h.events)-1].Attempt == 2 })
+			h.until("second attempt", func() bool {
+				return len(h.events) > 0 && h.events[len(h.events)-1].Attempt == 2
+			})
 		})
 	}
 }
@@ -216,7 +221,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// Ensure that an order that was written, but that no shim has begun, is carried out once it is given again.
+// Ensure that an order that was written, but that no shim has started, is carried out once it is given again.
 func TestOrderedNotBegun(t *testing.T) {
 	t.Parallel()
 	list, _ := jobs(t, time.Second, "echo $TRAINYARD_ATTEMPT; exit 0")
@@ -224,7 +229,8 @@ func TestOrderedNotBegun(t *testing.T) {
 	first := open(t, dir, 1, 2, list...)
 	h := take(t, first, sched.View{})
 	h.arrivals(1)
-	if err := shim.WriteOrder(&shim.Order{State: first.o.State, Attempt: 1, Epoch: 1, Command: []string{"false"}, Dir: dir}); err != nil {
+	if err := shim.WriteOrder(&shim.Order{State: first.o.State, Attempt: 1, Epoch: 1, Command: []string{"false"},
+		Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	first.Close()
@@ -273,7 +279,7 @@ func TestFenced(t *testing.T) {
 	}
 	h.apply(start(0, 1, 0))
 	touch(t, p.goOn)
-	h.end(0, sched.Failed) // by itself: nobody stopped it
+	h.end(0, sched.Failed) // by itself: no one stopped it
 }
 
 // open2 returns a driver that thinks its epoch is 2 and has not heard of the attempt.

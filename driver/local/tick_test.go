@@ -37,8 +37,8 @@ func TestTickComesFirst(t *testing.T) {
 	}
 }
 
-// Ensure that an end known as soon as its start is told in an answer of its own, and with it, not before, the device
-// that it left in use: no decision sees a device in use by nobody while a job runs on it.
+// Ensure that an end known as soon as its start is reported in an answer of its own, and with it, not before, the
+// device that it left in use: no decision sees a device in use by no one while a job runs on it.
 func TestEndBringsItsDevices(t *testing.T) {
 	d := open(t, t.TempDir(), 2, 1)
 	d.later = []sched.Event{{Kind: sched.AttemptStarted, Attempt: 1}, {Kind: sched.AttemptEnded, Attempt: 1},

@@ -136,7 +136,7 @@ func TestEndlessHasNoJobs(t *testing.T) {
 }
 
 // Ensure that what is asked reads the state between answers while jobs come and go, that no event comes of it, and that
-// whoever gives up, or whose driver closes, is told.
+// whoever gives up, or whose driver closes, gets an error.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	w := served(t, 2)

@@ -53,7 +53,7 @@ func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arriv
 	return w
 }
 
-// newIdle returns a world in which nobody is at work yet.
+// newIdle returns a world in which no one is at work yet.
 func newIdle(t *testing.T, dir string) *world {
 	return &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{}), box: host.NewMailbox(),
 		news: make(chan struct{})}

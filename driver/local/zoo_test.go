@@ -17,7 +17,7 @@ import (
 type animal struct {
 	name   string
 	script string
-	kill   bool // it does not go by itself when it is told to
+	kill   bool // it does not go by itself when it is asked to
 	env    bool // it keeps its environment, so that it is found without its shim
 }
 
@@ -25,13 +25,17 @@ var zoo = []animal{
 	{"plain", `echo ready; exec sleep MARK`, false, true},
 	{"shell", `sleep MARK & echo ready; wait`, false, true},
 	{"setsid", `setsid sleep MARK & setsid sh -c 'sleep MARK & sleep MARK' & echo ready; wait`, false, true},
-	{"double fork", `(setsid sh -c 'sleep MARK & exec sleep MARK' &); (setsid sleep MARK &); echo ready; exec sleep MARK`, false, true},
+	{"double fork", `(setsid sh -c 'sleep MARK & exec sleep MARK' &); (setsid sleep MARK &); echo ready; exec ` +
+		`sleep MARK`, false, true},
 	{"hidden", `(env -i setsid sleep MARK &); sleep 0.1; echo ready; exec sleep MARK`, false, false},
 	{"deaf", `trap "" TERM; sleep MARK & sleep MARK & echo ready; while :; do sleep MARK; done`, true, true},
-	{"deaf orphans", `(trap "" TERM HUP; setsid sleep MARK & setsid sleep MARK &); echo ready; exec sleep MARK`, true, true},
+	{"deaf orphans", `(trap "" TERM HUP; setsid sleep MARK & setsid sleep MARK &); echo ready; exec sleep MARK`, true,
+		true},
 	{"bomb", `i=0; while [ $i -lt 200 ]; do sleep MARK & i=$((i+1)); done; echo ready; wait`, false, true},
-	{"deaf bomb", `trap "" TERM; i=0; while [ $i -lt 200 ]; do setsid sleep MARK & i=$((i+1)); done; echo ready; sleep MARK; sleep MARK`, true, true},
-	{"stopped", `sleep MARK & kill -STOP $!; sh -c 'kill -STOP $$; sleep MARK' & echo ready; sleep MARK & kill -STOP $!; kill -STOP $$; wait`, false, true},
+	{"deaf bomb", `trap "" TERM; i=0; while [ $i -lt 200 ]; do setsid sleep MARK & i=$((i+1)); done; echo ready; ` +
+		`sleep MARK; sleep MARK`, true, true},
+	{"stopped", `sleep MARK & kill -STOP $!; sh -c 'kill -STOP $$; sleep MARK' & echo ready; sleep MARK & kill -STOP ` +
+		`$!; kill -STOP $$; wait`, false, true},
 	{"breeder", `trap "" TERM; echo ready; while :; do (: MARK; sleep 1; :) & sleep 0.05; done`, true, true},
 }
 
@@ -39,7 +43,8 @@ var zoo = []animal{
 func jobOf(t *testing.T, script string, grace time.Duration) (Arrival, string) {
 	t.Helper()
 	mark := newMark()
-	job := task.Task{Command: []string{"sh", "-c", strings.ReplaceAll(script, "MARK", mark)}, Dir: t.TempDir(), Grace: grace}
+	job := task.Task{Command: []string{"sh", "-c", strings.ReplaceAll(script, "MARK", mark)}, Dir: t.TempDir(),
+		Grace: grace}
 	return Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}}, mark
 }
 
@@ -54,7 +59,8 @@ func byCgroup(t *testing.T, test func(t *testing.T, root string)) {
 }
 
 // release starts all animals, each on its own slot, and waits until they have shown what they do.
-func release(t *testing.T, root string, animals []animal, grace time.Duration, shimCommand ...string) (h *hand, marks []string) {
+func release(t *testing.T, root string, animals []animal, grace time.Duration, shimCommand ...string) (h *hand,
+	marks []string) {
 	t.Helper()
 	jobs := make([]Arrival, len(animals))
 	marks = make([]string, len(animals))
@@ -78,11 +84,12 @@ func release(t *testing.T, root string, animals []animal, grace time.Duration, s
 	return h, marks
 }
 
-// Ensure that whatever a job does, none of its processes is left when its end is told, within the grace and 2 s.
+// Ensure that whatever a job does, none of its processes is left when its end is reported, within the grace and 2 s.
 func TestZoo(t *testing.T) {
 	t.Parallel()
 	byCgroup(t, func(t *testing.T, root string) {
-		const grace = 5 * time.Second // a look at all processes takes long where all is busy, and two are needed to see who went by itself
+		// a look at all processes takes long where all is busy, and two are needed to see who went by itself
+		const grace = 5 * time.Second
 		h, marks := release(t, root, zoo, grace)
 		orders := make([]sched.Action, len(zoo))
 		for i := range zoo {
@@ -112,17 +119,18 @@ func TestZoo(t *testing.T) {
 			slowest = max(slowest, over.Ended.Sub(began))
 		}
 		t.Logf("slowest end %v after the order, grace %v", slowest.Round(time.Millisecond), grace)
-		if slowest > grace+20*time.Second { // all at once here, beside other tests
+		if slowest > grace+20*time.Second { // all at once here, next to other tests
 			t.Errorf("slowest end %v after the order, want %v and 2 s", slowest, grace)
 		}
 	})
 }
 
-// Ensure that what a job leaves running when its own process ends is killed before the end is told.
+// Ensure that what a job leaves running when its own process ends is killed before the end is reported.
 func TestLeavesChildren(t *testing.T) {
 	t.Parallel()
 	byCgroup(t, func(t *testing.T, root string) {
-		job, mark := jobOf(t, `trap "" TERM; sleep MARK & (setsid sleep MARK &); (env -i setsid sleep MARK &); exit 7`, time.Minute)
+		job, mark := jobOf(t, `trap "" TERM; sleep MARK & (setsid sleep MARK &); (env -i setsid sleep MARK &); exit 7`,
+			time.Minute)
 		d := open(t, folder(t), 1, 1, job)
 		t.Cleanup(d.Close)
 		d.cgroup = root
@@ -136,7 +144,7 @@ func TestLeavesChildren(t *testing.T) {
 	})
 }
 
-// Ensure that processes of a shim that was killed are found and killed before its attempt is told to be lost.
+// Ensure that processes of a shim that was killed are found and killed before its attempt is reported as lost.
 func TestShimKilled(t *testing.T) {
 	t.Parallel()
 	byCgroup(t, func(t *testing.T, root string) {
@@ -174,16 +182,18 @@ func killShim(t *testing.T, dir shim.RunDir) {
 	}
 }
 
-// Ensure that a job's signals are not ignored, whatever was when its manager was started, and that the time of a grace is
-// not waited for once all are gone.
+// Ensure that a job's signals are not ignored, whatever was when its manager was started, and that the time of a grace
+// is not waited for once all are gone.
 func TestSignalsAreNotInherited(t *testing.T) {
 	t.Parallel()
-	deaf := []string{"sh", "-c", `trap "" TERM HUP INT QUIT PIPE USR1 USR2 TSTP TTIN TTOU CONT CHLD WINCH; exec "$@"`, "deaf"}
-	h, marks := release(t, procs.Root(), []animal{{script: `grep SigIgn /proc/self/status; echo ready; exec sleep MARK`}}, 10*time.Minute, deaf...)
+	deaf := []string{"sh", "-c", `trap "" TERM HUP INT QUIT PIPE USR1 USR2 TSTP TTIN TTOU CONT CHLD WINCH; exec "$@"`,
+		"deaf"}
+	h, marks := release(t, procs.Root(),
+		[]animal{{script: `grep SigIgn /proc/self/status; echo ready; exec sleep MARK`}}, 10*time.Minute, deaf...)
 	h.apply(stop(0, 1))
 	h.end(0, sched.Preempted)
 	none(t, marks[0])
-	// 32 and 33 belong to the C library: make and others leave them ignored, and nobody can catch them.
+	// 32 and 33 belong to the C library: make and others leave them ignored, and no one can catch them.
 	var ignored uint64
 	if _, err := fmt.Sscanf(h.output(0, 1), "SigIgn:\t%x", &ignored); err != nil || ignored&^(3<<31) != 0 {
 		t.Errorf("signals %#x are ignored, %v", ignored, err)

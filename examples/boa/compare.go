@@ -92,7 +92,7 @@ func (c *comparison) rate() float64 {
 	return c.Load * c.Budget / work
 }
 
-// mix is what BOA is told of arrivals.
+// mix is what BOA gets to know of arrivals.
 func (c *comparison) mix(apps map[string]speedup.App) (mix []speedup.Class) {
 	for _, k := range kinds {
 		mix = append(mix, speedup.Class{Model: k.name, Rate: c.rate(),

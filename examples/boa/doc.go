@@ -7,7 +7,7 @@
 // which 60 % does. What a step takes is set, and waited out, so that a machine of few processors runs many slots truly;
 // the training itself is real. They arrive at random. Before each run, and after the last, a few of them run on slots
 // of their own, which says what a start and an end cost here and now: the mean of before and after is all a simulation
-// is told of this machine. The runs, one after the other:
+// gets to know of this machine. The runs, one after the other:
 //
 //	boa       boa-exact with perfect information on a machine whose slots are offered one by one
 //	elastic   as many slots as BOA had on average, rounded, always there, divided among the jobs by the same speeds

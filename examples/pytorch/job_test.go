@@ -132,7 +132,7 @@ func (j *job) line() bool {
 	return true
 }
 
-// reach reads until step n is told of.
+// reach reads until step n is reported.
 func (j *job) reach(n int) *job {
 	j.t.Helper()
 	for j.line() {
@@ -201,7 +201,7 @@ func (j *job) done() string {
 	return ""
 }
 
-// curve returns the loss of every step told of, by the samples seen after it.
+// curve returns the loss of every step reported, by the samples seen after it.
 func (j *job) curve() map[string]float64 {
 	points := map[string]float64{}
 	for _, line := range j.lines {

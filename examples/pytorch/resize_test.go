@@ -44,7 +44,7 @@ func TestResize(t *testing.T) {
 	three := start(t, p, 3, []string{"TRAINYARD_BATCH_GLOBAL=32", "TRAINYARD_BATCH_PER_GPU=4"},
 		pace("0.06")...).reach(at + 20)
 	wantFirst(t, three, at)
-	at = wantSaved(t, p, three.signal(three.first(), syscall.SIGTERM).wantCode(1), at+20) // torchrun tells its ranks
+	at = wantSaved(t, p, three.signal(three.first(), syscall.SIGTERM).wantCode(1), at+20) // torchrun signals its ranks
 	wantAlong(t, left, three, 20)
 
 	one := start(t, p, 1, []string{"TRAINYARD_BATCH_GLOBAL=64", "TRAINYARD_LR_SCALE=1.41"}, short...).wantCode(0)
@@ -87,7 +87,7 @@ func wantFirst(t *testing.T, j *job, step int) {
 	}
 }
 
-// wantAlong checks that the losses of two runs agree wherever both tell one, which must be at least so often. They
+// wantAlong checks that the losses of two runs agree wherever both report one, which must be at least so often. They
 // train on the same samples; sums in float32 over other partitions differ a little, and momentum carries that along.
 func wantAlong(t *testing.T, a, b *job, least int) {
 	t.Helper()

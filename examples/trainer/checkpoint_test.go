@@ -42,7 +42,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Ensure that two checkpoints stay, that a damaged newest one is set aside for the one before, and that saving goes on
+// Ensure that two checkpoints stay, that a damaged newest one is skipped for the one before, and that saving goes on
 // from there without losing that one.
 func TestLoadFallsBack(t *testing.T) {
 	dir := t.TempDir()

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// The task: tell classes apart. Each is two clouds of points in space, and the clouds of different classes overlap.
+// The task: separate classes. Each is two clouds of points in space, and the clouds of different classes overlap.
 const (
 	inputs  = 16
 	classes = 8

@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Driver has attempts run on pretended nodes until they are told to end. It knows no job by itself.
+// Driver has attempts run on pretended nodes until they are asked to end. It knows no job by itself.
 type Driver struct {
 	Nodes  []sched.NodeSpec
 	Origin time.Time

@@ -90,8 +90,8 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 	return t
 }
 
-// Due is when a batch is wanted though nothing happens: for reasons that are told again, and while anything is rented
-// for what is spent.
+// Due is when a batch is wanted though nothing happens: for reasons that are reported again, and while anything is
+// rented for what is spent.
 func (k *keeper) Due() sched.Time {
 	at := sched.Never
 	if !k.c.o.Observe {

@@ -75,7 +75,7 @@ func (w *fencedWriter) tryBlob(name string, data []byte, version string) (string
 	return m.ResourceVersion, err
 }
 
-// blobVersion returns the version of a ConfigMap that somebody else has written, if that was no leader after this one:
+// blobVersion returns the version of a ConfigMap that someone else has written, if that was no leader after this one:
 // the version is read first, so that what a leader writes who comes after the look is not written over.
 func (w *fencedWriter) blobVersion(name string) (string, error) {
 	for try := 0; ; try++ {

@@ -22,8 +22,8 @@ type wrong struct {
 	pools    map[string]string // by pool
 }
 
-// check compares profiles with the GPUs that nodes have, and pools with each other and with their nodes. A profile may tell of a node
-// that is not there, or has no GPUs yet.
+// check compares profiles with the GPUs that nodes have, and pools with each other and with their nodes. A profile may
+// name a node that is not there, or has no GPUs yet.
 func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) wrong {
 	w := wrong{pools: make(map[string]string)}
 	of := make(map[string]string) // profile, by UUID
@@ -32,11 +32,14 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 		for g := range p.Spec.GPUs {
 			uuid := p.Spec.GPUs[g].UUID
 			if other, twice := of[uuid]; twice {
-				w.profiles = append(w.profiles, fmt.Sprintf("GPUProfile %s tells of GPU %s, of which GPUProfile %s tells as well; the last of them holds", p.Name, uuid, other))
+				w.profiles = append(w.profiles,
+					fmt.Sprintf("GPUProfile %s tells of GPU %s, of which GPUProfile %s tells as well; the last of "+
+						"them holds", p.Name, uuid, other))
 			}
 			of[uuid] = p.Name
 			if has := in.nodes[p.Name].UUIDs; len(has) > 0 && !slices.Contains(has, uuid) {
-				w.profiles = append(w.profiles, fmt.Sprintf("GPUProfile %s tells of GPU %s, which the node does not have", p.Name, uuid))
+				w.profiles = append(w.profiles,
+					fmt.Sprintf("GPUProfile %s tells of GPU %s, which the node does not have", p.Name, uuid))
 			}
 		}
 	}
@@ -48,7 +51,8 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 			continue
 		}
 		if other, twice := rents[p.Spec.Provider]; twice && p.Spec.Provider.Kind != "fake" {
-			w.pools[p.Name] = fmt.Sprintf("rents from %s %s as pool %s does; want one pool for each", p.Spec.Provider.Kind, p.Spec.Provider.Name, other)
+			w.pools[p.Name] = fmt.Sprintf("rents from %s %s as pool %s does; want one pool for each",
+				p.Spec.Provider.Kind, p.Spec.Provider.Name, other)
 			continue
 		}
 		rents[p.Spec.Provider] = p.Name
@@ -62,7 +66,7 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 	return w
 }
 
-// newsFor is how long the policy says that a system begins anew.
+// newsFor is how long the policy says that a system starts again.
 const newsFor = time.Minute
 
 // remark is what the message of the policy says, and whether that is over.
@@ -71,12 +75,15 @@ type remark struct {
 	over func(context.Context, *store) bool
 }
 
-// remarks are what is to be said of a policy whose system begins anew for a reason, "" where it goes on, and on a cluster that cannot do
-// what the policy wants of it.
-func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpec, in *inventory, renewed string) (list []remark) {
+// remarks are what is to be said of a policy whose system starts again for a reason, "" where it goes on, and on a
+// cluster that cannot do what the policy wants of it.
+func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpec, in *inventory,
+	renewed string) (list []remark) {
 	if renewed != "" { // once it was there to be read it is no news any more
 		since := c.o.Clock()
-		list = append(list, remark{renewed, func(_ context.Context, s *store) bool { return s.clock().Sub(since) >= newsFor }})
+		list = append(list, remark{renewed, func(_ context.Context, s *store) bool {
+			return s.clock().Sub(since) >= newsFor
+		}})
 	}
 	if text, _ := c.noClass(ctx, p); text != "" { // jobs go on, whatever is in the way of asking
 		list = append(list, remark{text, func(ctx context.Context, _ *store) bool {
@@ -90,8 +97,8 @@ func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpe
 	return list
 }
 
-// noClass says why claims of a device class cannot be met; "" = nothing is known to be in the way. An error says that it could not be
-// asked for.
+// noClass says why claims of a device class cannot be met; "" = nothing is known to be in the way. An error says that
+// it could not be asked for.
 func (c *Controller) noClass(ctx context.Context, p *v1alpha1.SchedulerPolicySpec) (text string, err error) {
 	if c.o.Observe {
 		return "", nil
@@ -100,7 +107,8 @@ func (c *Controller) noClass(ctx context.Context, p *v1alpha1.SchedulerPolicySpe
 	case v1alpha1.Direct: // who allocates watches them
 		err = c.o.Reader.List(ctx, &resourcev1.DeviceClassList{}, client.Limit(1))
 		if apierrors.IsForbidden(err) {
-			return "no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's account", nil
+			return "no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the " +
+				"controller's account", nil
 		}
 		if err != nil {
 			return "", err
@@ -110,7 +118,8 @@ func (c *Controller) noClass(ctx context.Context, p *v1alpha1.SchedulerPolicySpe
 		err = c.o.Reader.Get(ctx, client.ObjectKey{Name: p.DeviceClass}, &resourcev1.DeviceClass{})
 	}
 	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("no job starts: there is no DeviceClass %q; install the DRA driver that brings it, or set deviceClass", p.DeviceClass), nil
+		return fmt.Sprintf("no job starts: there is no DeviceClass %q; install the DRA driver that brings it, or set "+
+			"deviceClass", p.DeviceClass), nil
 	}
 	return "", client.IgnoreNotFound(err)
 }

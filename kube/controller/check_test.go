@@ -12,7 +12,7 @@ import (
 	driverinventory "github.com/trainyard/trainyard/kube/driver/inventory"
 )
 
-// Ensure that each contradiction is told in its own words, once, and that what may be so is not told.
+// Ensure that each contradiction is reported in its own words, once, and that what may be so is not reported.
 func TestCheck(t *testing.T) {
 	profile := func(name string, uuids ...string) v1alpha1.GPUProfile {
 		p := v1alpha1.GPUProfile{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -22,14 +22,18 @@ func TestCheck(t *testing.T) {
 		return p
 	}
 	pool := func(name, kind, of string) v1alpha1.GPUPool {
-		return v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.GPUPoolSpec{GPUsPerNode: 2, Provider: v1alpha1.ProviderRef{Kind: kind, Name: of}}}
+		return v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.GPUPoolSpec{GPUsPerNode: 2, Provider: v1alpha1.ProviderRef{Kind: kind, Name: of}}}
 	}
 	node := func(name, pool string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelPool: pool}}}
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{v1alpha1.LabelPool: pool}}}
 	}
 	in := &inventory{
-		nodes: map[string]driverinventory.Shown{"a": {GPUs: 2, UUIDs: []string{"A0", "A1"}}, "b": {GPUs: 2, UUIDs: []string{"B0", "B1"}}, "wide": {GPUs: 4}},
-		pools: []v1alpha1.GPUPool{pool("first", "karpenter", "x"), pool("second", "karpenter", "x"), pool("other", "scale", "x"), pool("f", "fake", ""), pool("g", "fake", "")},
+		nodes: map[string]driverinventory.Shown{"a": {GPUs: 2, UUIDs: []string{"A0", "A1"}},
+			"b": {GPUs: 2, UUIDs: []string{"B0", "B1"}}, "wide": {GPUs: 4}},
+		pools: []v1alpha1.GPUPool{pool("first", "karpenter", "x"), pool("second", "karpenter", "x"),
+			pool("other", "scale", "x"), pool("f", "fake", ""), pool("g", "fake", "")},
 	}
 	w := in.check([]v1alpha1.GPUProfile{profile("a", "A0", "X"), profile("b", "A0", "B1"), profile("later", "Z")},
 		[]corev1.Node{node("a", "first"), node("b", ""), node("wide", "f"), node("boots", "g"), node("stray", "none")})

@@ -18,8 +18,8 @@ const (
 	HasFailed = "Failed"    // it is done and has not succeeded
 )
 
-// conditions returns those that go with what a status says, but for those that were never true: each costs the API server time at
-// every write. Of one that stays what it was, the time stays as well.
+// conditions returns those that go with what a status says, but for those that were never true: each costs the API
+// server time at every write. Of one that stays what it was, the time stays as well.
 func conditions(old []metav1.Condition, s *v1alpha1.TrainingJobStatus, now time.Time) []metav1.Condition {
 	list := slices.Clone(old)
 	for _, c := range []struct {
@@ -38,7 +38,8 @@ func conditions(old []metav1.Condition, s *v1alpha1.TrainingJobStatus, now time.
 		case meta.FindStatusCondition(list, c.name) == nil:
 			continue
 		}
-		meta.SetStatusCondition(&list, metav1.Condition{Type: c.name, Status: status, Reason: string(s.Phase), Message: s.Reason,
+		meta.SetStatusCondition(&list, metav1.Condition{Type: c.name, Status: status, Reason: string(s.Phase),
+			Message:            s.Reason,
 			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))})
 	}
 	return list

@@ -21,20 +21,20 @@ type Options struct {
 	Version   string        // of this program
 	Clock     func() time.Time
 	Log       *slog.Logger
-	// Record is told the log of this leader as lines of JSON: of each beginning a part that replays on its own, each
-	// batch as one write. nil = nobody is.
+	// Record gets the log of this leader as lines of JSON: of each start a part that replays on its own, each
+	// batch as one write. nil = no record.
 	Record  io.Writer
 	Held    func() error // returns an error once another may lead
-	Observe bool         // decide and tell, and write nothing
+	Observe bool         // decide and report, and write nothing
 	Metrics *Metrics     // nil = none
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
-	// Host is called with what answers those who ask how jobs stand, before it decides; nil: nobody asks.
+	// Host is called with what answers those who ask how jobs stand, before it decides; nil: no one asks.
 	Host func(h *host.Host)
 
 	tell  func(...note) // Events, once what they say is durable
-	every time.Duration // how often it is looked whether what was told of jobs is so still; 0 = retellEvery
-	// errors of the API after which there is no sense in another try, beside those that say so; nil = none
+	every time.Duration // how often it is looked whether what was reported of jobs is so still; 0 = retellEvery
+	// errors of the API after which there is no sense in another try, in addition to those that say so; nil = none
 	fatal func(error) bool
 }
 
@@ -58,7 +58,7 @@ func New(o Options) *Controller {
 	return &Controller{o, make(map[string]bool)}
 }
 
-// Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has
+// Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It starts again from what the API has
 // whenever the driver returns ErrReload: another system, other pools, GPUs of a kind not known before.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.o.Metrics.standing.Store(nil)
@@ -97,7 +97,7 @@ func (c *Controller) begun(s *host.Start) {
 	c.o.Log.Info(what, "system", s.Header.System, "nodes", nodes, "gpus", v.Capacity())
 }
 
-// ended has no figures of jobs be published where nobody can decide.
+// ended has no figures of jobs be published where no one can decide.
 func (c *Controller) ended(err error) {
 	if errors.Is(err, host.ErrUndecided) {
 		c.o.Metrics.standing.Store(nil)

@@ -35,7 +35,7 @@ type simulated struct{ *sim.Driver }
 
 func (simulated) Close() {}
 
-// rig is a fake API with the objects of a trace, whose writes fail when they are told to.
+// rig is a fake API with the objects of a trace, whose writes fail on request.
 type rig struct {
 	t      *testing.T
 	api    client.WithWatch
@@ -56,13 +56,18 @@ func newRig(t *testing.T, system string, settings map[string]string, jobs int, s
 		s := &r.trace.Jobs[i].Spec
 		s.User, s.Name, s.Task = "lab", "j"+s.Name, "uid-"+s.Name
 		s.Submit += sched.Time(i) // never two at one instant: the trace numbers them
-		objects = append(objects, &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.User, Name: s.Name, UID: types.UID(s.Task)},
-			Spec: v1alpha1.TrainingJobSpec{GPUs: v1alpha1.Width{Min: s.GPUs.Min}}})
+		objects = append(objects,
+			&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.User, Name: s.Name,
+				UID: types.UID(s.Task)},
+				Spec: v1alpha1.TrainingJobSpec{GPUs: v1alpha1.Width{Min: s.GPUs.Min}}})
 	}
 	for i := range 4 {
-		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), Annotations: map[string]string{v1alpha1.AnnotationGPUs: "a,b,c,d"}}})
+		objects = append(objects,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i),
+				Annotations: map[string]string{v1alpha1.AnnotationGPUs: "a,b,c,d"}}})
 	}
-	r.api = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.SchedulerPolicy{}).Build()
+	r.api = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).WithStatusSubresource(
+		&v1alpha1.TrainingJob{}, &v1alpha1.SchedulerPolicy{}).Build()
 	r.writes.Store(-1)
 	r.told = make(map[string]int)
 	return r
@@ -93,13 +98,15 @@ func (r *rig) client() client.Client {
 			}
 			return c.Update(ctx, o, opts...)
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object,
+			opts ...client.SubResourceUpdateOption) error {
 			if err := write(); err != nil {
 				return err
 			}
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			if err := write(); err != nil {
 				return err
 			}
@@ -115,7 +122,9 @@ func (r *rig) driver() Driver {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	d, err := sim.New(r.trace, shape, sim.Options{Runtime: sim.Runtime{Restart: 30 * time.Second, StartDelay: time.Second, StopDelay: 2 * time.Second}})
+	d, err := sim.New(r.trace, shape,
+		sim.Options{Runtime: sim.Runtime{Restart: 30 * time.Second, StartDelay: time.Second,
+			StopDelay: 2 * time.Second}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -133,13 +142,15 @@ func (r *rig) lead() error {
 // controller returns one that is about to lead.
 func (r *rig) controller() *Controller {
 	api := r.client()
-	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Record: &r.log,
-		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell, every: time.Hour,
+	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now,
+		Log: slog.New(slog.DiscardHandler), Record: &r.log,
+		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell,
+		every:  time.Hour,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
 }
 
-// Ensure that a controller that dies at any write is succeeded by one that goes on: no job is lost, none runs on the GPUs of
-// another, and all are done in the end.
+// Ensure that a controller that dies at any write is succeeded by one that goes on: no job is lost, none runs on the
+// GPUs of another, and all are done in the end.
 func TestDiesAtAnyWrite(t *testing.T) {
 	for _, c := range []struct {
 		system   string
@@ -178,7 +189,7 @@ func TestDiesAtAnyWrite(t *testing.T) {
 	}
 }
 
-// tell checks that nothing is told twice, by whomever: no attempt starts twice, and no job ends twice.
+// tell checks that nothing is reported twice, by whomever: no attempt starts twice, and no job ends twice.
 func (r *rig) tell(notes ...note) {
 	for _, n := range notes {
 		r.told[n.reason]++
@@ -212,7 +223,8 @@ func (r *rig) allSucceeded() {
 	}
 }
 
-// looking is a driver that has the state looked at whenever it is asked for more: all that was decided until then is durable.
+// looking is a driver that has the state looked at whenever it is asked for more: all that was decided until then is
+// durable.
 type looking struct {
 	sched.Driver
 
@@ -229,7 +241,8 @@ func TestLoadsWhatWasStored(t *testing.T) {
 	for _, system := range []string{"tiresias-las", "tiresias-gittins", "elastic", "eaco"} {
 		t.Run(system, func(t *testing.T) {
 			r, looks := newRig(t, system, nil, 20, 8), 0
-			c := New(Options{Client: r.api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
+			c := New(Options{Client: r.api, Reader: r.api, Namespace: "trainyard", Clock: time.Now,
+				Log:  slog.New(slog.DiscardHandler),
 				Held: func() error { return nil }})
 			live, err := c.start(context.Background())
 			if err != nil {
@@ -250,7 +263,8 @@ func TestLoadsWhatWasStored(t *testing.T) {
 				}
 				same(t, stored, live)
 			}
-			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.dec, engine.Options{Sinks: []eventlog.Sink{live.store}})
+			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.dec,
+				engine.Options{Sinks: []eventlog.Sink{live.store}})
 			if err != nil || looks < 20 {
 				t.Error(looks, err)
 			}
@@ -284,7 +298,8 @@ func TestFenced(t *testing.T) {
 	var taken bool
 	old := r.client()
 	steal := interceptor.NewClient(old.(client.WithWatch), interceptor.Funcs{
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object,
+			opts ...client.SubResourceUpdateOption) error {
 			if p, ok := o.(*v1alpha1.SchedulerPolicy); ok && p.Status.Version > 20 && !taken {
 				taken = true
 				var now v1alpha1.SchedulerPolicy
@@ -299,7 +314,10 @@ func TestFenced(t *testing.T) {
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
 	})
-	c := New(Options{Client: steal, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Held: func() error { return nil },
+	c := New(Options{Client: steal, Reader: r.api, Namespace: "trainyard", Clock: time.Now,
+		Log: slog.New(slog.DiscardHandler), Held: func() error {
+			return nil
+		},
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
 	if err := c.Run(context.Background()); !errors.Is(err, ErrFenced) || !taken {
 		t.Errorf("%v, taken %v; want %v", err, taken, ErrFenced)

@@ -26,7 +26,8 @@ func defined(m meta.RESTMapper) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w of %s (%s): apply what `trainyard-kube manifests` prints, or, for --observe alone, `trainyard-kube manifests --crds`",
+		return fmt.Errorf("%w of %s (%s): apply what `trainyard-kube manifests` prints, or, for --observe alone, "+
+			"`trainyard-kube manifests --crds`",
 			ErrUndefined, strings.Join(missing, ", "), v1alpha1.GroupVersion)
 	}
 	return nil

@@ -60,7 +60,7 @@ func (w *fencedWriter) writeStatus(ref ref, mine *saved) error {
 		case err == nil:
 			mine.version = job.ResourceVersion
 			return nil
-		case apierrors.IsNotFound(err): // removed by force: the driver will tell
+		case apierrors.IsNotFound(err): // removed by force: the driver will report it
 			return nil
 		case apierrors.IsConflict(err):
 			mine.version, from = "", w.reader // what is cached may be as old as what is known
@@ -76,8 +76,8 @@ func (w *fencedWriter) writeStatus(ref ref, mine *saved) error {
 	}
 }
 
-// current returns the version of a job that was not written yet, or that somebody has changed meanwhile: its user the
-// wishes, which is well, or another controller the status. "" says that it is gone, which a cache is not believed.
+// current returns the version of a job that was not written yet, or that someone has changed meanwhile: its user the
+// requests, which is well, or another controller the status. "" says that it is gone, which a cache is not believed.
 func (w *fencedWriter) current(ref ref, from client.Reader) (string, error) {
 	for try := 0; ; try++ {
 		var job v1alpha1.TrainingJob
@@ -109,7 +109,7 @@ func (w *fencedWriter) origin() time.Time {
 }
 
 // call has a write made, if this leader leads: it may come long after the try before it. One that is under way is never
-// called off, since nobody would know what came of it, nor would who reads next.
+// called off, since no one would know what came of it, nor would who reads next.
 func (w *fencedWriter) call(write func(ctx context.Context) error) error {
 	if err := cmp.Or(w.ctx.Err(), w.leads()); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (w *fencedWriter) pause(try int, err error) error {
 	}
 }
 
-// ours returns the policy as it is now, if nobody but its user has changed it. A cache would not know yet who has.
+// ours returns the policy as it is now, if no one but its user has changed it. A cache would not know yet who has.
 func (w *fencedWriter) ours() (*v1alpha1.SchedulerPolicy, error) {
 	for try := 0; ; try++ {
 		var p v1alpha1.SchedulerPolicy

@@ -6,12 +6,14 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that never more GPUs are told to be in use than there are: those of a node that does not answer are given to nobody else, and
-// count as long as a job holds them.
+// Ensure that no more GPUs are ordered to be in use than there are: those of a node that does not answer are given to
+// no one else, and count as long as a job holds them.
 func TestFigures(t *testing.T) {
 	v := &sched.View{
-		Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "silent", GPUs: 4}, Busy: 3}, {Spec: sched.NodeSpec{Name: "up", GPUs: 2}, First: 4, Busy: 1}},
-		GPUs: []sched.GPU{{State: sched.GPUStuck, Holders: 1}, {State: sched.GPUStuck, Holders: 1}, {State: sched.GPUStuck, Holders: 1}, {State: sched.GPUStuck},
+		Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "silent", GPUs: 4}, Busy: 3},
+			{Spec: sched.NodeSpec{Name: "up", GPUs: 2}, First: 4, Busy: 1}},
+		GPUs: []sched.GPU{{State: sched.GPUStuck, Holders: 1}, {State: sched.GPUStuck, Holders: 1},
+			{State: sched.GPUStuck, Holders: 1}, {State: sched.GPUStuck},
 			{Node: 1, Holders: 1}, {Node: 1}},
 		Jobs: []sched.Job{{State: sched.Active}, {State: sched.Held}},
 	}

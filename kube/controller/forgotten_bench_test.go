@@ -12,11 +12,15 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// BenchmarkForgotten is what jobs cost that are done and whose objects are deleted: memory, the time to begin, and the time of a batch.
+// BenchmarkForgotten is what jobs cost that are done and whose objects are deleted: memory, the time to start, and the
+// time of a batch.
 func BenchmarkForgotten(b *testing.B) {
 	for name, jobs := range map[string]int32{"none": 0, "200000": 200_000} {
 		api := apiWith("tiresias-las", v1alpha1.Count, nodeOf("a")).(client.WithWatch)
-		c := New(Options{Client: api, Reader: api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Held: func() error { return nil }})
+		c := New(Options{Client: api, Reader: api, Namespace: "trainyard", Clock: time.Now,
+			Log: slog.New(slog.DiscardHandler), Held: func() error {
+				return nil
+			}})
 		var p v1alpha1.SchedulerPolicy
 		if err := api.Get(b.Context(), client.ObjectKey{Name: PolicyName}, &p); err != nil {
 			b.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// history is a sink that writes the log of one beginning: a part of a log, which replays on its own. Each batch is one write, before any
-// of it is durable elsewhere or ordered: nothing takes effect of which the log does not tell. The last batch of a leader that dies may have
-// come to nothing; the next part tells from which state it goes on.
+// history is a sink that writes the log of one start: a part of a log, which replays on its own. Each batch is one
+// write, before any of it is durable elsewhere or ordered: nothing takes effect that the log does not have. The last
+// batch of a leader that dies may have come to nothing; the next part says from which state it goes on.
 //
 // A write that fails ends the part, and nothing else: jobs go on without a log.
 type history struct {
@@ -27,7 +27,8 @@ var (
 	_ eventlog.Batcher = (*history)(nil)
 )
 
-// newHistory returns the sink of a beginning. What it begins with is written with the first batch of which there is something to tell.
+// newHistory returns the sink of a start. What it starts with is written with the first batch of which there is
+// something to write.
 func newHistory(w io.Writer, log *slog.Logger, h eventlog.Header, from *eventlog.Beginning) (*history, error) {
 	if from.View.Version > 0 {
 		var err error
@@ -49,7 +50,7 @@ func (h *history) Log(_ *sched.View, e *sched.Event) {
 	}
 }
 
-// EndBatch writes what there is to tell.
+// EndBatch writes what there is to write.
 func (h *history) EndBatch() error {
 	if h.ended || !h.told {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// replayed has each part of a log decided again, checks that no event between two of them is missing, and returns how many there are.
+// replayed has each part of a log decided again, checks that no event between two of them is missing, and returns how
+// many there are.
 func replayed(t *testing.T, log []byte) (parts int) {
 	t.Helper()
 	list, err := eventlog.NewReader(bytes.NewReader(log), "log")
@@ -66,12 +67,13 @@ func (f *full) Write(b []byte) (int, error) {
 	return f.Buffer.Write(b)
 }
 
-// Ensure that each batch is one write, that there is nothing where there is nothing to tell, and that a write that fails ends the log
-// alone.
+// Ensure that each batch is one write, that there is nothing where there is nothing to write, and that a write that
+// fails ends the log alone.
 func TestHistory(t *testing.T) {
 	var said strings.Builder
 	disk := &full{writes: 2}
-	h, err := newHistory(disk, slog.New(slog.NewTextHandler(&said, nil)), eventlog.Header{System: "fifo"}, &eventlog.Beginning{})
+	h, err := newHistory(disk, slog.New(slog.NewTextHandler(&said, nil)), eventlog.Header{System: "fifo"},
+		&eventlog.Beginning{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,12 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// Ensure that a run ends when what it was built from changes, that the lead ends when another has it, though nothing is to be written, and
-// that neither does for a status.
+// Ensure that a run ends when what it was built from changes, that the lead ends when another has it, though nothing is
+// to be written, and that neither does for a status.
 func TestInputsWatched(t *testing.T) {
 	policy := func(generation, leader int64) *v1alpha1.SchedulerPolicy {
-		return &v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Generation: generation}, Status: v1alpha1.SchedulerPolicyStatus{Leader: leader}}
+		return &v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Generation: generation},
+			Status: v1alpha1.SchedulerPolicyStatus{Leader: leader}}
 	}
 	for _, c := range []struct {
 		name string

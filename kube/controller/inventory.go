@@ -19,7 +19,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// inventory is what objects say of GPUs beside the driver, which reports them as events: what systems must know beforehand.
+// inventory is what objects say of GPUs in addition to the driver, which reports them as events: what systems must know
+// beforehand.
 type inventory struct {
 	products []string                         // names of GPU types, sorted
 	nodes    map[string]driverinventory.Shown // by name
@@ -35,7 +36,8 @@ func (c *Controller) inventory(ctx context.Context, mode v1alpha1.Mode) (*invent
 	var nodes corev1.NodeList
 	var pools v1alpha1.GPUPoolList
 	var profiles v1alpha1.GPUProfileList
-	if err := cmp.Or(c.o.Reader.List(ctx, &nodes), c.o.Reader.List(ctx, &pools), c.o.Reader.List(ctx, &profiles)); err != nil {
+	if err := cmp.Or(c.o.Reader.List(ctx, &nodes), c.o.Reader.List(ctx, &pools),
+		c.o.Reader.List(ctx, &profiles)); err != nil {
 		return nil, fmt.Errorf("controller: inventory: %w", err)
 	}
 	var err error
@@ -74,11 +76,13 @@ func (in *inventory) product(name string) {
 	}
 }
 
-// header describes the cluster to systems. Types and pools that v knows keep their numbers. A type that nobody has or names any more has no
-// name from then on: what is remembered under its number means nothing else, and one who comes back under the name has another.
+// header describes the cluster to systems. Types and pools that v knows keep their numbers. A type that no one has or
+// names any more has no name from then on: what is remembered under its number means nothing else, and one who comes
+// back under the name has another.
 func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) eventlog.Header {
-	h := eventlog.Header{Origin: p.Status.Origin.UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: "TrainingJobs", Cluster: "kubernetes",
-		System: p.Spec.System, Settings: p.Spec.Settings, Round: p.Spec.Round.Duration, Types: slices.Clone(v.Types)}
+	h := eventlog.Header{Origin: p.Status.Origin.UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: "TrainingJobs",
+		Cluster: "kubernetes",
+		System:  p.Spec.System, Settings: p.Spec.Settings, Round: p.Spec.Round.Duration, Types: slices.Clone(v.Types)}
 	named := namedTypes(v)
 	for t, name := range h.Types {
 		if !slices.Contains(in.products, name) && !named[sched.TypeID(t)] {
@@ -129,11 +133,13 @@ func namedTypes(v *sched.View) map[sched.TypeID]bool {
 	return set
 }
 
-// joins are the nodes that v does not know and that a driver is going to tell of, in the order in which it does so: by name. Of those
-// skipped it did not, though it should have.
+// joins are the nodes that v does not know and that a driver is going to report, in the order in which it does so: by
+// name. Of those skipped it did not, though it should have.
 func (in *inventory) joins(v *sched.View, skipped map[string]bool) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(in.nodes)) {
-		known := slices.ContainsFunc(v.Nodes, func(n sched.Node) bool { return n.Spec.Name == name && n.State != sched.NodeGone })
+		known := slices.ContainsFunc(v.Nodes, func(n sched.Node) bool {
+			return n.Spec.Name == name && n.State != sched.NodeGone
+		})
 		if !known && in.nodes[name].Joins && !skipped[name] {
 			list = append(list, name)
 		}
@@ -160,7 +166,7 @@ func padded(list []string, n int) []string {
 	return make([]string, n)
 }
 
-// scored are the nodes of which profiles tell scores.
+// scored are the nodes for which profiles give scores.
 func (in *inventory) scored() map[string]bool {
 	nodes := make(map[string]bool)
 	for name := range in.nodes {
@@ -173,8 +179,8 @@ func (in *inventory) scored() map[string]bool {
 	return nodes
 }
 
-// scores are the PM scores of so many GPUs by number, of which uuids tells; nil where no profile tells of any. Of others nothing is
-// known: they count as the median.
+// scores are the PM scores of so many GPUs by number, which uuids names; nil where no profile names any. Of others
+// nothing is known: they count as the median.
 func (in *inventory) scores(uuids []string, gpus int) *variability.Scores {
 	s := &variability.Scores{Name: "the GPUProfiles"}
 	for _, known := range in.profiles {

@@ -58,8 +58,8 @@ func (b *joins) numbered(events []sched.Event) error {
 	return nil
 }
 
-// skip remembers the nodes that should have joined before this one, so that the next beginning numbers it first.
-// Without that it would begin anew for ever where one of them never joins.
+// skip remembers the nodes that should have joined before this one, so that the next start numbers it first.
+// Without that it would start again for ever where one of them never joins.
 func (b *joins) skip(name string) {
 	delete(b.skipped, name)
 	rest := b.l.joins[b.known:]

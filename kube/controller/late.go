@@ -14,8 +14,8 @@ import (
 // lateFor is how long a write may be under way that a leader made before this one took the lead.
 const lateFor = 2 * time.Minute
 
-// writeOverLate touches jobs whose status an earlier leader wrote after this one had read it. Nothing of that was committed or ordered, but
-// the next leader would take it for what is.
+// writeOverLate touches jobs whose status an earlier leader wrote after this one had read it. Nothing of that was
+// committed or ordered, but the next leader would take it for what is.
 func (s *store) writeOverLate() {
 	now := s.clock()
 	if s.rounds.settled.IsZero() {

@@ -15,11 +15,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a status which an earlier leader wrote after this one had read it is written over, once, in the time in which such a write
-// may come, and that what users change of a job is no reason to write.
+// Ensure that a status which an earlier leader wrote after this one had read it is written over, once, in the time in
+// which such a write may come, and that what users change of a job is no reason to write.
 func TestLateStatusIsWrittenOver(t *testing.T) {
 	writes, now := 0, time.Now()
-	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, api client.Client, _ string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, api client.Client, _ string,
+		o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		err := api.Status().Patch(ctx, o, p, opts...)
 		if err == nil {
 			writes++
@@ -75,11 +76,13 @@ func TestLateStatusIsWrittenOver(t *testing.T) {
 	look("long after", 0)
 }
 
-// Ensure that what is being written when the lead ends is written, as who leads next reads it at once, and that nothing else is begun.
+// Ensure that what is being written when the lead ends is written, as who leads next reads it at once, and that nothing
+// else is started.
 func TestLastWriteIsNotCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	writes := 0
-	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, api client.Client, _ string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, api client.Client, _ string,
+		o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		writes++
 		cancel()
 		if ctx.Err() != nil {

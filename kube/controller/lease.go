@@ -11,15 +11,15 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of leaders, and knows until when it is held whatever became of this process meanwhile: one that was stopped
-// for a while must not write before it has heard that it leads no more.
+// lease is the lock of leaders, and knows until when it is held whatever became of this process meanwhile: one that was
+// stopped for a while must not write before it has heard that it leads no more.
 type lease struct {
 	resourcelock.Interface
 
 	lasts time.Duration
 
 	mu      sync.Mutex
-	renewed time.Time // when the last write that was taken began, by the monotonic clock; zero = none was
+	renewed time.Time // when the last write that was taken started, by the monotonic clock; zero = none was
 	mine    bool      // by the last look
 	busy    bool      // what it guards is at work
 }
@@ -27,7 +27,8 @@ type lease struct {
 // errLease says that the lease has run out.
 var errLease = errors.New("the lease has run out: another may lead")
 
-// Get is that of the lock. Who sees that another holds the lease, or nobody, holds it no more: it may have been edited, or deleted.
+// Get is that of the lock. Who sees that another holds the lease, or no one, holds it no more: it may have been edited,
+// or deleted.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
 	if err == nil {
@@ -53,8 +54,9 @@ func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 	return l.write(func() error { return l.Interface.Update(ctx, r) })
 }
 
-// giveUp leaves a lease alone that another has taken meanwhile: an elector that was stopped looks who holds it, and gives it up all the
-// same (client-go, LeaderElector.release). One whose work goes on, as where the API did not answer for a while, it leaves to run out.
+// giveUp leaves a lease alone that another has taken meanwhile: an elector that was stopped looks who holds it, and
+// gives it up all the same (client-go, LeaderElector.release). One whose work goes on, as where the API did not answer
+// for a while, it leaves to run out.
 func (l *lease) giveUp(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	l.renewed = time.Time{}
@@ -99,7 +101,8 @@ func guarded(config *rest.Config, held func() error) {
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &fence{rt, held} })
 }
 
-// fence lets no write leave once the lease has run out: client-go tries some again by itself, long after its caller had asked.
+// fence lets no write leave once the lease has run out: client-go tries some again by itself, long after its caller had
+// asked.
 type fence struct {
 	http.RoundTripper
 

@@ -19,7 +19,7 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// lock is one that somebody holds, and whose updates answer err.
+// lock is one that someone holds, and whose updates answer err.
 type lock struct {
 	resourcelock.Interface
 
@@ -39,8 +39,8 @@ func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error 
 	return l.err
 }
 
-// Ensure that a lease is held once it is renewed, and no more once it is given up, even where nobody knows whether the API took that; and
-// that one which another has taken is left alone.
+// Ensure that a lease is held once it is renewed, and no more once it is given up, even where no one knows whether the
+// API took that; and that one which another has taken is left alone.
 func TestLeaseGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		holder string
@@ -53,14 +53,16 @@ func TestLeaseGivenUp(t *testing.T) {
 		if l.held() == nil {
 			t.Error("held before it was taken")
 		}
-		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil || l.held() != nil {
+		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil ||
+			l.held() != nil {
 			t.Errorf("%v; not held although it was renewed", err)
 		}
 		*in = lock{holder: c.holder, err: c.answer}
 		if _, _, err := l.Get(t.Context()); err != nil { // as client-go does before it gives a lease up
 			t.Fatal(err)
 		}
-		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); !errors.Is(err, c.want) || l.held() == nil {
+		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); !errors.Is(err, c.want) ||
+			l.held() == nil {
 			t.Errorf("%+v: %v; held although it was given up", c, err)
 		}
 		if in.updates != c.writes {
@@ -69,7 +71,8 @@ func TestLeaseGivenUp(t *testing.T) {
 	}
 }
 
-// Ensure that who sees that another holds the lease, or nobody, holds it no more, and that a look of one's own ends nothing.
+// Ensure that who sees that another holds the lease, or no one, holds it no more, and that a look of one's own ends
+// nothing.
 func TestLeaseTakenAway(t *testing.T) {
 	for holder, held := range map[string]bool{"me": true, "other": false, "": false} {
 		l := &lease{Interface: &lock{holder: holder}, lasts: time.Hour}
@@ -85,7 +88,8 @@ func TestLeaseTakenAway(t *testing.T) {
 	}
 }
 
-// Ensure that a lease is not given up while what it guards is at work, though nothing is written any more, and that it is afterwards.
+// Ensure that a lease is not given up while what it guards is at work, though nothing is written any more, and that it
+// is afterwards.
 func TestLeaseGivenUpAfterWork(t *testing.T) {
 	in := &lock{holder: "me"}
 	l := &lease{Interface: in, lasts: time.Hour}
@@ -108,10 +112,11 @@ func TestLeaseGivenUpAfterWork(t *testing.T) {
 	}
 }
 
-// Ensure that a write which the server asks to try again later is not tried again, by whomever, once the lease has run out, and that what
-// only reads is.
+// Ensure that a write which the server asks to try again later is not tried again, by whomever, once the lease has run
+// out, and that what only reads is.
 func TestFenceAtTheDoor(t *testing.T) {
-	for _, verb := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, verb := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete} {
 		var left atomic.Bool // the lease has run out
 		var asked atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -140,10 +145,14 @@ func TestFenceAtTheDoor(t *testing.T) {
 	}
 }
 
-// Ensure that one whose lease has run out takes nobody else's lead when it begins anew.
+// Ensure that one whose lease has run out takes no one else's lead when it starts again.
 func TestNoLeadWithoutLease(t *testing.T) {
-	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithStatusSubresource(&v1alpha1.SchedulerPolicy{}).Build(), interceptor.Funcs{})
-	c := New(Options{Client: api, Reader: api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Held: func() error { return errLease }})
+	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithStatusSubresource(
+		&v1alpha1.SchedulerPolicy{}).Build(), interceptor.Funcs{})
+	c := New(Options{Client: api, Reader: api, Namespace: "trainyard", Clock: time.Now,
+		Log: slog.New(slog.DiscardHandler), Held: func() error {
+			return errLease
+		}})
 	if err := c.Run(t.Context()); !errors.Is(err, ErrFenced) || !errors.Is(err, errLease) {
 		t.Errorf("%v, want %v", err, ErrFenced)
 	}

@@ -43,10 +43,10 @@ type loaded struct {
 	jobs    []record.Job
 	written map[sched.JobID]written
 	nodes   *inventory
-	gone    int             // jobs that were deleted while nobody led
-	renewed string          // why the system begins anew; "" = it goes on
+	gone    int             // jobs that were deleted while no one led
+	renewed string          // why the system starts again; "" = it goes on
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
-	scored  map[string]bool // nodes of which profiles tell
+	scored  map[string]bool // nodes that profiles name
 	inputs  inputs
 	files   files           // that the settings name
 	blobs   map[string]blob // of which nothing is known but the version
@@ -88,7 +88,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 }
 
 // lead writes the number of a new leader. A cluster without a policy gets one, as its definition fills it in: to apply
-// one in the same file as the definition fails, since nobody knows it by then.
+// one in the same file as the definition fails, since no one knows it by then.
 func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error) {
 	for {
 		if lost := c.o.Held(); lost != nil && !c.o.Observe {
@@ -163,7 +163,7 @@ func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 	return p
 }
 
-// written is what the object of a job has beside the record.
+// written is what the object of a job has in addition to the record.
 type written struct {
 	version    string
 	said       string
@@ -190,7 +190,7 @@ func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
 // errRecord says that a record cannot be read.
 var errRecord = errors.New("a record cannot be read")
 
-// records reads all jobs that have one. Others arrive anew. Where a record cannot be read nobody decides: who goes on
+// records reads all jobs that have one. Others arrive again. Where a record cannot be read no one decides: who goes on
 // without it starts its job twice. Once that job is deleted, and none of its pods is left, it is as if it had none.
 func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sched.JobID]written, err error) {
 	var list v1alpha1.TrainingJobList
@@ -293,7 +293,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 	return c.goOn(ctx, l)
 }
 
-// goOn finds what the system is to remember, if it is the one that decided before, or says in l why it begins anew.
+// goOn finds what the system is to remember, if it is the one that decided before, or says in l why it starts again.
 func (c *Controller) goOn(ctx context.Context, l *loaded) error {
 	rest, err := c.blob(ctx, l, MemoryMap)
 	switch is := l.policy.Status.System; {
@@ -342,7 +342,7 @@ func (c *Controller) say(ctx context.Context, l *loaded) error {
 // nobodyDecides stands before why.
 const nobodyDecides = "nobody decides: "
 
-// undecided tells those who look at the policy why nobody decides.
+// undecided says in the policy why no one decides.
 func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
 	p.Status.Message = nobodyDecides + why.Error()
 	if !c.o.Observe {
@@ -353,7 +353,7 @@ func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy,
 	return fmt.Errorf("%w: %w", host.ErrUndecided, cmp.Or(c.pending(ctx, p.Status.Message), why))
 }
 
-// pending tells those who look at jobs of which nobody has taken note why nothing becomes of them. Whoever decides
+// pending says in jobs of which no one has taken note why nothing becomes of them. Whoever decides
 // writes over it.
 func (c *Controller) pending(ctx context.Context, reason string) error {
 	if c.o.Observe {
@@ -371,7 +371,7 @@ func (c *Controller) pending(ctx context.Context, reason string) error {
 		was := j.DeepCopy()
 		j.Status.Phase, j.Status.Reason = v1alpha1.Pending, cut(reason, mostTrouble)
 		err := c.o.Client.Status().Patch(ctx, j, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
-		// somebody decides, or its user changes it: next time
+		// someone decides, or its user changes it: next time
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
 		}
@@ -431,7 +431,7 @@ type Setup struct {
 	Delayed func(job sched.JobID, why string)
 	// Type numbers a kind of GPU that is known.
 	Type func(product string) (sched.TypeID, error)
-	// NewType ends the run, which begins anew with a kind of GPU that is not known yet.
+	// NewType ends the run, which starts again with a kind of GPU that is not known yet.
 	NewType func(product string)
 }
 

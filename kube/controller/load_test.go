@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that jobs which went while nobody led are missed, and that none is for what a batch did that was cut short: jobs that came in it
-// are not counted for others, and those that ended in it are.
+// Ensure that jobs which went while no one led are missed, and that none is for what a batch did that was cut short:
+// jobs that came in it are not counted for others, and those that ended in it are.
 func TestGone(t *testing.T) {
 	at := func(id sched.JobID, version uint64, state sched.JobState) record.Job {
 		return record.Job{ID: id, Version: version, Job: sched.Job{State: state}}

@@ -19,8 +19,9 @@ func (p *pace) at(now sched.Time) time.Duration {
 	return p.work + sched.ScaleDuration(max(now.Sub(p.from), 0), p.rate)
 }
 
-// measure counts what an attempt lost that ended: the run time behind the work that it had done, as far as was told, and that its
-// end says was not saved. An attempt of which no rate is known loses nothing that anybody knows of.
+// measure counts what an attempt lost that ended: the run time behind the work that it had done, as far as was
+// reported, and that its end says was not saved. An attempt of which no rate is known loses nothing that anybody knows
+// of.
 func (s *store) measure(v *sched.View, e *sched.Event) {
 	if e.Job == sched.None || s.jobs[e.Job] == nil {
 		return

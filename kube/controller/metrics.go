@@ -12,9 +12,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Metrics are the figures of a controller for Prometheus. Those that stand for a moment are taken at the end of a batch, once it is
-// durable; who asks for them gets the last ones and holds nobody up. Counts begin with the process. One that does not lead tells no
-// figures of jobs, GPUs and pools, so that sums over all replicas are right.
+// Metrics are the figures of a controller for Prometheus. Those that stand for a moment are taken at the end of a
+// batch, once it is durable; who asks for them gets the last ones and holds no one up. Counts start with the process.
+// One that does not lead gives no figures of jobs, GPUs and pools, so that sums over all replicas are right.
 type Metrics struct {
 	standing     atomic.Pointer[standing] // nil = it does not decide
 	failures     prometheus.Counter
@@ -28,11 +28,13 @@ var _ prometheus.Collector = (*Metrics)(nil)
 // NewMetrics returns figures at zero, for one controller. They are to be registered.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_start_failures_total", Help: "Attempts that did not start."}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_start_failures_total",
+			Help: "Attempts that did not start."}),
 		preemptions: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_preemptions_total",
 			Help: "Targets taken away with none given in exchange."}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_attempts_ended_total",
-			Help: "Attempts that ended, by outcome; those that are preempted go on later, at times elsewhere or at another width."}, []string{"outcome"}),
+			Help: "Attempts that ended, by outcome; those that are preempted go on later, at times elsewhere or at " +
+				"another width."}, []string{"outcome"}),
 		decisionTook: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "trainyard_decision_seconds",
 			Help: "Time of a decision that changed something.", Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10)}),
 	}
@@ -48,13 +50,15 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descDeciding = desc("deciding", "1 where this process decides, 0 where another one does, or nobody can.")
-	descGPUs     = desc("gpus", "GPUs of nodes that are there, by state: busy ones are a job's, unusable ones are given to nobody.", "state")
-	descJobs     = desc("jobs", "Jobs that are not done, by phase.", "phase")
-	descNodes    = desc("pool_nodes", "Nodes of a pool, by state: rented ones are there, wanted ones are what the policy wants.", "pool", "state")
-	descSpend    = desc("pool_spend_total", "What the nodes of a pool have cost, in the currency of its price.", "pool")
+	descGPUs     = desc("gpus", "GPUs of nodes that are there, by state: busy ones are a job's, unusable ones are "+
+		"given to nobody.", "state")
+	descJobs  = desc("jobs", "Jobs that are not done, by phase.", "phase")
+	descNodes = desc("pool_nodes", "Nodes of a pool, by state: rented ones are there, wanted ones are what the "+
+		"policy wants.", "pool", "state")
+	descSpend = desc("pool_spend_total", "What the nodes of a pool have cost, in the currency of its price.", "pool")
 )
 
-// Describe tells the names of the figures.
+// Describe gives the names of the figures.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descDeciding, descGPUs, descJobs, descNodes, descSpend} {
 		ch <- d
@@ -68,7 +72,7 @@ func (m *Metrics) counts() []prometheus.Collector {
 	return []prometheus.Collector{m.failures, m.preemptions, m.ends, m.decisionTook}
 }
 
-// Collect tells the figures.
+// Collect gives the figures.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.counts() {
 		c.Collect(ch)
@@ -95,13 +99,13 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// gpuStates are the states of GPUs that are told apart, and phases those of jobs that are not done.
+// gpuStates are the states of GPUs that are reported apart, and phases those of jobs that are not done.
 var (
 	gpuStates = [...]string{"busy", "free", "unusable"}
 	phases    = [...]v1alpha1.Phase{v1alpha1.Pending, v1alpha1.Starting, v1alpha1.Running, v1alpha1.Stopping}
 )
 
-// standing is how all stands at the end of a batch. Nobody changes it.
+// standing is how all stands at the end of a batch. No one changes it.
 type standing struct {
 	gpus  [len(gpuStates)]int
 	jobs  [len(phases)]int
@@ -114,7 +118,7 @@ type poolStanding struct {
 	spent          float64
 }
 
-// meter is the sink that takes the figures of one beginning. It is the last, so that what it tells is durable.
+// meter is the sink that takes the figures of one start. It is the last, so that what it gives is durable.
 type meter struct {
 	m    *Metrics
 	v    *sched.View
@@ -126,7 +130,7 @@ var (
 	_ eventlog.Batcher = (*meter)(nil)
 )
 
-// newMeter returns the sink of a beginning from v.
+// newMeter returns the sink of a start from v.
 func newMeter(m *Metrics, v *sched.View) *meter {
 	t := &meter{m: m, v: v}
 	for id := range v.Jobs {

@@ -34,7 +34,8 @@ func figuresOf(t *testing.T, m *Metrics) map[string]float64 {
 	return got
 }
 
-// Ensure that figures are those of the state while somebody decides, that sums go together, and that one who does not decide tells none.
+// Ensure that figures are those of the state while someone decides, that sums go together, and that one who does not
+// decide gives none.
 func TestMetrics(t *testing.T) {
 	r := newRig(t, "las", map[string]string{"min_run": "0", "preempt_limit": "0"}, 30, 5)
 	for i := range r.trace.Jobs { // all at once, so that some have to give way
@@ -60,14 +61,17 @@ func TestMetrics(t *testing.T) {
 				jobs++
 			}
 		}
-		if held := got["trainyard_jobs Starting"] + got["trainyard_jobs Running"] + got["trainyard_jobs Stopping"]; held != float64(jobs) {
+		if held := got["trainyard_jobs Starting"] + got["trainyard_jobs Running"] +
+			got["trainyard_jobs Stopping"]; held != float64(jobs) {
 			t.Fatalf("%v jobs hold GPUs, want %d: %v", held, jobs, got)
 		}
-		if all := got["trainyard_gpus busy"] + got["trainyard_gpus free"] + got["trainyard_gpus unusable"]; all != float64(len(v.GPUs)) || got["trainyard_deciding"] != 1 {
+		if all := got["trainyard_gpus busy"] + got["trainyard_gpus free"] +
+			got["trainyard_gpus unusable"]; all != float64(len(v.GPUs)) || got["trainyard_deciding"] != 1 {
 			t.Fatalf("%v GPUs, want %d: %v", all, len(v.GPUs), got)
 		}
 	}
-	err = engine.Run(t.Context(), live.state, looking{r.driver(), look}, live.dec, engine.Options{Sinks: []eventlog.Sink{live.store, newMeter(m, v)}})
+	err = engine.Run(t.Context(), live.state, looking{r.driver(), look}, live.dec,
+		engine.Options{Sinks: []eventlog.Sink{live.store, newMeter(m, v)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +82,8 @@ func TestMetrics(t *testing.T) {
 	if preempted == 0 || got["trainyard_preemptions_total"] != float64(preempted) {
 		t.Errorf("%v preemptions, want %d, more than none", got["trainyard_preemptions_total"], preempted)
 	}
-	if got["trainyard_attempts_ended_total finished"] != 30 || got["trainyard_gpus free"] != 16 || got["trainyard_jobs Pending"] != 0 {
+	if got["trainyard_attempts_ended_total finished"] != 30 || got["trainyard_gpus free"] != 16 ||
+		got["trainyard_jobs Pending"] != 0 {
 		t.Errorf("in the end: %v", got)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// observer is a sink that tells what would be done, and has nothing done: of each job where it would run, or why it
-// would wait, and of all together how many GPUs would be in use. It tells what is another than before.
+// observer is a sink that says what would be done, and has nothing done: of each job where it would run, or why it
+// would wait, and of all together how many GPUs would be in use. It says what is another than before.
 type observer struct {
 	log    *slog.Logger
 	v      *sched.View
@@ -31,7 +31,7 @@ var (
 	_ eventlog.Batcher = (*observer)(nil)
 )
 
-// Log tells of orders that are about no job. Those about jobs follow from what is told of them.
+// Log reports orders that are about no job. Those about jobs follow from what is reported of them.
 func (o *observer) Log(v *sched.View, e *sched.Event) {
 	switch {
 	case e.Kind != sched.Ordered:
@@ -46,7 +46,7 @@ func (o *observer) Log(v *sched.View, e *sched.Event) {
 // BeginBatch does nothing.
 func (o *observer) BeginBatch() {}
 
-// EndBatch tells what a decision has changed.
+// EndBatch says what a decision has changed.
 func (o *observer) EndBatch() error {
 	brief := pipeline.NewBrief(o.v, o.dec)
 	for len(o.said) < len(o.v.Jobs) {

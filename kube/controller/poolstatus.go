@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// spendEvery is how often what was spent is told where nothing else of a pool changes: begins has the engine wake for that while anything
-// is rented.
+// spendEvery is how often what was spent is reported where nothing else of a pool changes: starts has the engine wake
+// for that while anything is rented.
 const spendEvery = sched.Time(time.Minute)
 
 // told is what a pool's status says, and since when.
@@ -35,8 +35,8 @@ func patchPool(ctx context.Context, api client.Client, name string, fields map[s
 	return client.IgnoreNotFound(api.Status().Patch(ctx, pool, client.RawPatch(types.MergePatchType, body)))
 }
 
-// judgePools has each pool say what is wrong with it, and no more what an earlier leader said. From then on its message is the driver's, which
-// begins after that.
+// judgePools has each pool say what is wrong with it, and no more what an earlier leader said. From then on its message
+// is the driver's, which starts after that.
 func (c *Controller) judgePools(ctx context.Context, in *inventory) {
 	for i := range in.pools {
 		p := &in.pools[i]
@@ -53,8 +53,8 @@ func (c *Controller) judgePools(ctx context.Context, in *inventory) {
 	}
 }
 
-// writePools tells of pools that changed, or spent for a while. It is for people alone: the truth is in the cluster's blob, and an
-// error is a line of the log.
+// writePools reports pools that changed, or spent for a while. It is for people alone: the truth is in the cluster's
+// blob, and an error is a line of the log.
 func (s *store) writePools() {
 	for len(s.pools) < len(s.v.Pools) {
 		s.pools = append(s.pools, told{at: sched.None})
@@ -64,15 +64,17 @@ func (s *store) writePools() {
 		if p.Spec.Name == "" { // it is gone
 			continue
 		}
-		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now)))}
+		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target,
+			Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now)))}
 		same := st.Rented == old.status.Rented && st.Target == old.status.Target
 		if old.at >= 0 && same && (st == old.status || s.v.Now < old.at+spendEvery) {
 			continue
 		}
 		err := s.call(func(ctx context.Context) error {
-			return patchPool(ctx, s.api, p.Spec.Name, map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend})
+			return patchPool(ctx, s.api, p.Spec.Name,
+				map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend})
 		})
-		if errors.Is(err, ErrFenced) || s.ctx.Err() != nil { // the next batch tells
+		if errors.Is(err, ErrFenced) || s.ctx.Err() != nil { // the next batch says so
 			return
 		}
 		if err != nil {

@@ -16,18 +16,22 @@ import (
 	"github.com/trainyard/trainyard/kube/driver"
 )
 
-// Ensure that what an earlier leader said of a pool is taken back, what is wrong with one is said, and what the driver says is written over
-// by nobody, whenever it does.
+// Ensure that what an earlier leader said of a pool is taken back, what is wrong with one is said, and what the driver
+// says is written over by no one, whenever it does.
 func TestPoolMessageHasOneWriter(t *testing.T) {
 	pool := func(name, says string) *v1alpha1.GPUPool {
-		return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.GPUPoolStatus{Message: says},
-			Spec: v1alpha1.GPUPoolSpec{GPUType: "GPU", GPUsPerNode: 2, Max: 1, PricePerGPUHour: resource.MustParse("1"), Provider: v1alpha1.ProviderRef{Kind: "scale", Name: "x"}}}
+		return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status: v1alpha1.GPUPoolStatus{Message: says},
+			Spec: v1alpha1.GPUPoolSpec{GPUType: "GPU", GPUsPerNode: 2, Max: 1, PricePerGPUHour: resource.MustParse("1"),
+				Provider: v1alpha1.ProviderRef{Kind: "scale", Name: "x"}}}
 	}
 	const trouble = "no quota"
 	synctest.Test(t, func(t *testing.T) {
 		figures := 0
-		api := interceptor.NewClient(apiWith("fifo", v1alpha1.Count, nodeOf("a"), pool("a", "what was"), pool("b", "")).(client.WithWatch), interceptor.Funcs{
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		api := interceptor.NewClient(apiWith("fifo", v1alpha1.Count, nodeOf("a"), pool("a", "what was"),
+			pool("b", "")).(client.WithWatch), interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+				opts ...client.SubResourcePatchOption) error {
 				body, err := p.Data(o)
 				if _, of := o.(*v1alpha1.GPUPool); of && err == nil && strings.Contains(string(body), `"rented"`) {
 					figures++

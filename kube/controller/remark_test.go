@@ -28,7 +28,8 @@ func policyOf(t *testing.T, api client.Client) *v1alpha1.SchedulerPolicy {
 	return p
 }
 
-// Ensure that the policy says which of the things are missing that its mode needs, and says so no more once they are there.
+// Ensure that the policy says which of the things are missing that its mode needs, and says so no more once they are
+// there.
 func TestPolicySaysWhatIsMissing(t *testing.T) {
 	forbidden := func(o any) error {
 		if _, classes := o.(*resourcev1.DeviceClassList); classes {
@@ -48,13 +49,18 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 	}{
 		{v1alpha1.Pinned, []client.Object{nodeOf("a"), sliceOf("a", "productName"), class}, nil, "", nil},
 		{v1alpha1.Pinned, []client.Object{nodeOf("a"), sliceOf("a", "productName")}, nil,
-			`no job starts: there is no DeviceClass "gpu.nvidia.com"; install the DRA driver that brings it, or set deviceClass`, class},
+			`no job starts: there is no DeviceClass "gpu.nvidia.com"; install the DRA driver that brings it, or set ` +
+				`deviceClass`, class},
 		{v1alpha1.Direct, []client.Object{nodeOf("a"), sliceOf("a", "productName"), class}, forbidden,
-			"no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's account", nil},
+			"no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's " +
+				"account", nil},
 		{v1alpha1.Pinned, []client.Object{nodeOf("a"), class}, nil,
-			"there are no GPUs: the mode is dra-pinned, and no ResourceSlice of a node tells of one; is the DRA driver at work?", sliceOf("a", "productName")},
-		{v1alpha1.Count, []client.Object{plain}, nil, "there are no GPUs: the mode is count, and no node offers nvidia.com/gpu; is the device plugin at work?", nodeOf("b")},
-		{v1alpha1.Visible, []client.Object{plain}, nil, "there are no GPUs: the mode is visible-devices, and no node bears the annotation trainyard.dev/gpus", nodeOf("b")},
+			"there are no GPUs: the mode is dra-pinned, and no ResourceSlice of a node tells of one; is the DRA " +
+				"driver at work?", sliceOf("a", "productName")},
+		{v1alpha1.Count, []client.Object{plain}, nil, "there are no GPUs: the mode is count, and no node offers " +
+			"nvidia.com/gpu; is the device plugin at work?", nodeOf("b")},
+		{v1alpha1.Visible, []client.Object{plain}, nil, "there are no GPUs: the mode is visible-devices, and no node " +
+			"bears the annotation trainyard.dev/gpus", nodeOf("b")},
 		{v1alpha1.Visible, []client.Object{annotated}, nil, "", nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -64,12 +70,14 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 			if err := base.Update(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			api := interceptor.NewClient(base, interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
-				if c.refuse != nil && c.refuse(l) != nil {
-					return c.refuse(l)
-				}
-				return w.List(ctx, l, o...)
-			}})
+			api := interceptor.NewClient(base,
+				interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, l client.ObjectList,
+					o ...client.ListOption) error {
+					if c.refuse != nil && c.refuse(l) != nil {
+						return c.refuse(l)
+					}
+					return w.List(ctx, l, o...)
+				}})
 			q := driverobserver.NewQueue()
 			time.AfterFunc(time.Minute, func() {
 				if is := policyOf(t, api).Status.Message; is != c.want {
@@ -96,13 +104,17 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 func TestMissingWhileNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		base := apiWith("fifo", v1alpha1.Pinned, nodeOf("a"), sliceOf("a", "productName"), typed("x")).(client.WithWatch)
-		api := interceptor.NewClient(base, interceptor.Funcs{Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if _, class := o.(*resourcev1.DeviceClass); class && time.Since(begin) > 30*time.Second && time.Since(begin) < 50*time.Second {
-				return apierrors.NewInternalError(errors.New("busy"))
-			}
-			return w.Get(ctx, key, o, opts...)
-		}})
+		base := apiWith("fifo", v1alpha1.Pinned, nodeOf("a"), sliceOf("a", "productName"),
+			typed("x")).(client.WithWatch)
+		api := interceptor.NewClient(base,
+			interceptor.Funcs{Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object,
+				opts ...client.GetOption) error {
+				if _, class := o.(*resourcev1.DeviceClass); class && time.Since(begin) > 30*time.Second &&
+					time.Since(begin) < 50*time.Second {
+					return apierrors.NewInternalError(errors.New("busy"))
+				}
+				return w.Get(ctx, key, o, opts...)
+			}})
 		begun(t, api, 80*time.Second, nil)
 		if is := policyOf(t, base).Status.Message; !strings.HasPrefix(is, "no job starts: there is no DeviceClass") {
 			t.Errorf("%q", is)
@@ -110,15 +122,16 @@ func TestMissingWhileNobodyAnswers(t *testing.T) {
 	})
 }
 
-// Ensure that the policy says that a system begins anew for a minute, without what only the log is for.
+// Ensure that the policy says that a system starts again for a minute, without what only the log is for.
 func TestBeginningAnewIsSaidForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"))
 		begun(t, api, 20*time.Second, nil)
 		restate(t, api, "y", func(was *v1alpha1.TrainingJobStatus) { was.Memory = []byte("spoilt") })
-		time.Sleep(time.Hour) // nobody leads
+		time.Sleep(time.Hour) // no one leads
 		time.AfterFunc(40*time.Second, func() {
-			if is := policyOf(t, api).Status.Message; is != "the system begins anew: what it remembered is of another make of it" {
+			if is := policyOf(t, api).Status.Message; is !=
+				"the system begins anew: what it remembered is of another make of it" {
 				t.Errorf("after 40 s: %q", is)
 			}
 		})
@@ -129,20 +142,21 @@ func TestBeginningAnewIsSaidForAWhile(t *testing.T) {
 	})
 }
 
-// Ensure that where nobody decides the policy says so, and what is to be done about it.
+// Ensure that where no one decides the policy says so, and what is to be done about it.
 func TestPolicySaysThatNobodyDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("boa", v1alpha1.Count, nodeOf("a"))
 		begun(t, api, 10*time.Second, nil)
 		is := policyOf(t, api).Status.Message
-		if !strings.HasPrefix(is, "nobody decides: ") || !strings.HasSuffix(is, "budget 0, want GPUs rented on average, > 0; set budgetGPUs of a GPUPool") {
+		if !strings.HasPrefix(is, "nobody decides: ") ||
+			!strings.HasSuffix(is, "budget 0, want GPUs rented on average, > 0; set budgetGPUs of a GPUPool") {
 			t.Errorf("%q", is)
 		}
 	})
 }
 
-// Ensure that where the policy is deleted and made anew the times of jobs go on counting from where they did, and that its leader comes
-// after the one who wrote the records.
+// Ensure that where the policy is deleted and made again the times of jobs go on counting from where they did, and that
+// its leader comes after the one who wrote the records.
 func TestPolicyMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"))

@@ -10,9 +10,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// What was told of a job goes out of date though nothing happens to it: others come, go and rank otherwise, nodes join,
-// its service grows. Every retellEvery such jobs are told again, a few at a time, as each costs the API server a write
-// (ADR 26).
+// What was reported of a job goes out of date though nothing happens to it: others come, go and rank otherwise, nodes
+// join, its service grows. Every retellEvery such jobs are reported again, a few at a time, as each costs the API
+// server a write (ADR 26).
 const (
 	retellEvery = 10 * time.Second
 	mostRetold  = 20          // jobs that are written in a pass
@@ -57,9 +57,9 @@ func (s *store) wake() sched.Time {
 	return s.rounds.due
 }
 
-// retell touches jobs of which something else is to be told now: first those that wait for another kind of thing, then
-// those whose status was looked at longest ago. It looks at so many only as the order of the system may be asked for,
-// and while much is written anyway it leaves the API server to that.
+// retell touches jobs of which something else is to be reported now: first those that wait for another kind of thing,
+// then those whose status was looked at longest ago. It looks at so many only as the order of the system may be asked
+// for, and while much is written anyway it leaves the API server to that.
 func (s *store) retell() {
 	now := s.v.Now
 	if now < s.rounds.due {
@@ -110,7 +110,7 @@ func (s *store) outOfDate(brief *pipeline.Brief) []sched.JobID {
 	return list[:min(len(list), fullReasons)]
 }
 
-// isOld reports whether the service that is told of a job that runs is out of date.
+// isOld reports whether the service that is reported of a job that runs is out of date.
 func (s *store) isOld(id sched.JobID) bool {
 	return s.v.Jobs[id].Up && s.v.Now >= s.jobs[id].shown.wrote.Add(ageEvery)
 }

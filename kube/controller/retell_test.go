@@ -49,7 +49,8 @@ func reasonOf(t *testing.T, api client.Client, name string) string {
 	return jobOf(t, api, name).Status.Reason
 }
 
-// Ensure that what a job is told of why it waits does not stay false: others start, and a new leader finds what an old one said.
+// Ensure that what a job hears of why it waits does not stay false: others start, and a new leader finds what an old
+// one said.
 func TestReasonsGoWithTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"), wide("z"))
@@ -70,13 +71,15 @@ func TestReasonsGoWithTheCluster(t *testing.T) {
 		})
 		begunBy(t, api, q, 80*time.Second, nil)
 		wants("needs 2 GPUs, 0 are free")
-		restate(t, api, "z", func(was *v1alpha1.TrainingJobStatus) { was.Reason = "needs 2 GPUs, 0 are free; 4 jobs rank before it" })
+		restate(t, api, "z", func(was *v1alpha1.TrainingJobStatus) {
+			was.Reason = "needs 2 GPUs, 0 are free; 4 jobs rank before it"
+		})
 		begunBy(t, api, q, 20*time.Second, nil)
 		wants("needs 2 GPUs, 0 are free")
 	})
 }
 
-// Ensure that a job is told by a new leader, too, what went wrong with its starts under an old one.
+// Ensure that a new leader, too, reports to a job what went wrong with its starts under an old one.
 func TestTroubleOutlivesItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"))
@@ -101,7 +104,8 @@ func TestTroubleOutlivesItsLeader(t *testing.T) {
 func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 	writes = make(map[string]int)
 	var mu sync.Mutex // several are written at a time
-	d = newDesk(t, interceptor.Funcs{SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	d = newDesk(t, interceptor.Funcs{SubResourcePatch: func(_ context.Context, _ client.Client, _ string,
+		o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
 		mu.Lock()
 		defer mu.Unlock()
 		writes[o.GetName()]++
@@ -110,7 +114,9 @@ func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 	}})
 	d.v.Jobs, d.dec = nil, nobody{}
 	for i := range n {
-		d.v.Jobs = append(d.v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "lab", Name: fmt.Sprint(i), Task: "uid", GPUs: sched.Rigid(1)}, State: sched.Waiting, Attempt: sched.Ended})
+		d.v.Jobs = append(d.v.Jobs,
+			sched.Job{Spec: &sched.JobSpec{User: "lab", Name: fmt.Sprint(i), Task: "uid", GPUs: sched.Rigid(1)},
+				State: sched.Waiting, Attempt: sched.Ended})
 		d.jobs[sched.JobID(i)] = &saved{version: "1", wait: noWait}
 		d.live = append(d.live, sched.JobID(i))
 		d.touch(sched.JobID(i))
@@ -130,8 +136,8 @@ func (d *desk) pass(at sched.Time) {
 	}
 }
 
-// Ensure that when all that was told is out of date at once no more than some jobs are written in a pass, each in its turn, and that
-// who has nothing new to be told is not written.
+// Ensure that when all that was reported is out of date at once no more than some jobs are written in a pass, each in
+// its turn, and that who has nothing new to be reported is not written.
 func TestRetoldInTurns(t *testing.T) {
 	const jobs = 3*mostRetold + 10
 	d, writes := crowd(t, jobs)
@@ -155,8 +161,8 @@ func TestRetoldInTurns(t *testing.T) {
 	}
 }
 
-// Ensure that those who wait for something of another kind are told first, that between passes and while much is written anyway nobody
-// is, and that this does not go on for ever.
+// Ensure that those who wait for something of another kind are reported first, that between passes and while much is
+// written anyway no one is, and that this does not go on for ever.
 func TestRetoldInOrder(t *testing.T) {
 	d, writes := crowd(t, 2*fullReasons)
 	for i := range d.live {
@@ -177,17 +183,19 @@ func TestRetoldInOrder(t *testing.T) {
 	}
 }
 
-// Ensure that the service of a job that runs is told every minute, of no more jobs than in a pass.
+// Ensure that the service of a job that runs is reported every minute, of no more jobs than in a pass.
 func TestServiceGoesOn(t *testing.T) {
 	d, writes := crowd(t, 2)
 	j := &d.v.Jobs[0]
 	j.State, j.Attempt, j.Up, j.GPUs = sched.Active, sched.Running, true, []sched.GPUID{0, 1}
-	d.v.Nodes, d.v.GPUs = []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2}, State: sched.NodeUp}}, make([]sched.GPU, 2)
+	d.v.Nodes, d.v.GPUs = []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2}, State: sched.NodeUp}},
+		make([]sched.GPU, 2)
 	for at := sched.Time(0); at <= sched.Time(10*time.Minute); at = at.Add(retellEvery) {
 		d.pass(at)
 	}
-	if n := writes["0"]; n < 10 || n > 11 || writes["1"] > 1 { // at first it is told that it runs
-		t.Errorf("within ten minutes the service is told %d times, and the reason of who waits %d times", n, writes["1"])
+	if n := writes["0"]; n < 10 || n > 11 || writes["1"] > 1 { // at first it is reported that it runs
+		t.Errorf("within ten minutes the service is told %d times, and the reason of who waits %d times", n,
+			writes["1"])
 	}
 	d.touch(0)
 	d.prepare(nil)

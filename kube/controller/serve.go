@@ -41,17 +41,18 @@ import (
 type ServeOptions struct {
 	Namespace string // of the lease and of the controller's ConfigMaps
 	Elect     bool   // others may lead; false = this process is the only one
-	// Lease is how long a leader that says nothing keeps the lead, in whole seconds: after a crash nothing is decided for so long.
+	// Lease is how long a leader that says nothing keeps the lead, in whole seconds: after a crash nothing is decided
+	// for so long.
 	Lease   time.Duration
 	Metrics string // address of the metrics; "" = none
 	Health  string // address of /healthz and /readyz; "" = none
-	Observe bool   // decides and tells, and writes nothing
+	Observe bool   // decides and reports, and writes nothing
 	Version string
 	Log     *slog.Logger
 	Record  io.Writer // see Options
 	// PriorityClass is that of pods whose template names none; "" = none.
 	PriorityClass string
-	Tell          time.Duration // how often progress is told, at most; 0 = the driver's default
+	Tell          time.Duration // how often progress is reported, at most; 0 = the driver's default
 	// Host is called with what answers those who ask how jobs stand, see Options; nil: no one asks.
 	Host func(*host.Host)
 }
@@ -74,7 +75,7 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	if o.Observe { // a lease is a write, too
 		o.Elect = false
 	}
-	config.QPS = -1 // the crew bounds what is under way
+	config.QPS = -1 // the number of writers bounds what is under way
 	ctrl.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
 	lock, err := o.lock(config)
 	if err != nil {
@@ -105,7 +106,8 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 			return err
 		}
 	}
-	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) })); err != nil {
+	if err := m.Add(manager.RunnableFunc(
+		func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) })); err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -121,7 +123,8 @@ func (o *ServeOptions) lock(config *rest.Config) (*lease, error) {
 		return nil, err
 	}
 	id := resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s-%d-%d", host, os.Getpid(), time.Now().UnixNano())}
-	in, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, "trainyard", id, config, o.Lease*2/3)
+	in, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, "trainyard", id, config,
+		o.Lease*2/3)
 	if err != nil {
 		return nil, fmt.Errorf("controller: lease: %w", err)
 	}
@@ -136,8 +139,11 @@ func (o *ServeOptions) manager(lock *lease) ctrl.Options {
 		panic(err)
 	}
 	m := ctrl.Options{
-		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")}, HealthProbeBindAddress: o.Health,
-		LeaderElection: o.Elect, LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")},
+		HealthProbeBindAddress: o.Health,
+		LeaderElection:         o.Elect, LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease,
+		RenewDeadline: &renew,
+		RetryPeriod:   &retry,
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*ours)}}},
 	}
@@ -161,19 +167,21 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 	if err != nil {
 		return fmt.Errorf("controller: logs: %w", err)
 	}
-	follower := logs.New(pods) // one for all beginnings: its connections stay
+	follower := logs.New(pods) // one for all starts: its connections stay
 	told := newTeller(m.GetClient(), o.Log)
 	if !o.Observe {
 		go told.run(ctx)
 	}
-	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
+	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version,
+		Clock: time.Now, Log: o.Log,
 		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, Host: o.Host, tell: told.tell,
 		Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
 	return c.Run(ctx)
 }
 
 // drive makes the driver of a loaded state.
-func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.Follower, told *teller, o ServeOptions) (Driver, error) {
+func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.Follower, told *teller,
+	o ServeOptions) (Driver, error) {
 	q := driverobserver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
@@ -187,7 +195,8 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 	}
 	tell := func(about client.Object, reason, text string) {
 		if o.Observe {
-			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text", text)
+			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text",
+				text)
 			return
 		}
 		ref, err := reference.GetReference(m.GetScheme(), about)
@@ -197,9 +206,12 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 		}
 		told.tell(note{about: *ref, kind: corev1.EventTypeWarning, reason: reason, text: text})
 	}
-	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
-		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
-		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass, Every: o.Tell, Deaf: s.Policy.Progress == "none"}
+	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin,
+		Mode:        s.Policy.Mode,
+		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type,
+		NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
+		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass,
+		Every: o.Tell, Deaf: s.Policy.Progress == "none"}
 	if !o.Observe {
 		d.Delayed = s.Delayed
 	}

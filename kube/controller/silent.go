@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// silent says since when a node of a job's attempt does not answer, and what is to be done if it is dead; "" where all do. Silence ends
-// nothing: on a node that is merely cut off its processes may be at work still.
+// silent says since when a node of a job's attempt does not answer, and what is to be done if it is dead; "" where all
+// do. Silence ends nothing: on a node that is merely cut off its processes may be at work still.
 func (s *store) silent(j *sched.Job) string {
 	seen := sched.NodeID(sched.None)
 	for _, g := range j.GPUs {
@@ -22,7 +22,8 @@ func (s *store) silent(j *sched.Job) string {
 		seen = id
 		name := s.v.Nodes[id].Spec.Name
 		if since, away := s.away(name); away {
-			return fmt.Sprintf("%s does not answer since %s; nothing is ended: if it is dead, delete the node or taint it out-of-service", name, since)
+			return fmt.Sprintf("%s does not answer since %s; nothing is ended: if it is dead, delete the node or "+
+				"taint it out-of-service", name, since)
 		}
 	}
 	return ""

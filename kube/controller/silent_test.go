@@ -18,7 +18,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a job is told that its node does not answer, since when, and that it does again.
+// Ensure that a job hears that its node does not answer, since when, and that it does again.
 func TestSilenceIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"))
@@ -36,7 +36,8 @@ func TestSilenceIsTold(t *testing.T) {
 		}
 		time.AfterFunc(20*time.Second, func() { turn(corev1.ConditionUnknown) })
 		time.AfterFunc(60*time.Second, func() {
-			if is := reasonOf(t, api, "x"); is != "a does not answer since 00:00:20 UTC; nothing is ended: if it is dead, delete the node or taint it out-of-service" {
+			if is := reasonOf(t, api, "x"); is != "a does not answer since 00:00:20 UTC; nothing is ended: if it is "+
+				"dead, delete the node or taint it out-of-service" {
 				t.Errorf("while it is silent: %q", is)
 			}
 			turn(corev1.ConditionTrue)
@@ -48,14 +49,16 @@ func TestSilenceIsTold(t *testing.T) {
 	})
 }
 
-// Ensure that a job that is stopped for others is told for whom.
+// Ensure that a job that is stopped for others hears for whom.
 func TestStoppedFor(t *testing.T) {
 	d := newDesk(t, interceptor.Funcs{})
 	d.dec = nobody{}
-	d.v.Nodes, d.v.GPUs = []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2}, State: sched.NodeUp}}, make([]sched.GPU, 2)
+	d.v.Nodes, d.v.GPUs = []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2}, State: sched.NodeUp}},
+		make([]sched.GPU, 2)
 	j := &d.v.Jobs[0]
 	j.State, j.Attempt, j.GPUs = sched.Active, sched.Stopping, []sched.GPUID{0, 1}
-	d.v.Jobs = append(d.v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "lab", Name: "l1"}, State: sched.Waiting, Target: []sched.GPUID{0, 1}})
+	d.v.Jobs = append(d.v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "lab", Name: "l1"}, State: sched.Waiting,
+		Target: []sched.GPUID{0, 1}})
 	d.live = []sched.JobID{0, 1}
 	says := func(want string) {
 		t.Helper()
@@ -68,12 +71,14 @@ func TestStoppedFor(t *testing.T) {
 	says("suspended by its user")
 }
 
-// Ensure that the progress that a job ends with is the last that it told, however soon that came after what was told before.
+// Ensure that the progress that a job ends with is the last that it reported, however soon that came after what was
+// reported before.
 func TestLastProgress(t *testing.T) {
 	d := newDesk(t, interceptor.Funcs{})
 	j := &d.v.Jobs[0]
 	j.State = sched.Done
-	for said, want := range map[string]string{"": "step 8", "step 2": "step 8", "step 2 of 8": "step 8 of 8", "epoch 3": "epoch 3"} {
+	for said, want := range map[string]string{"": "step 8", "step 2": "step 8", "step 2 of 8": "step 8 of 8",
+		"epoch 3": "epoch 3"} {
 		d.jobs[0].said = said
 		d.Log(d.v, &sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished, Value: 8})
 		if is := d.jobs[0].said; is != want {

@@ -65,12 +65,12 @@ type saved struct {
 	held       []sched.GPUID // by its attempt, as written
 	target     []sched.GPUID // as written
 	touched    bool
-	said       string // what the job told of its progress last
+	said       string // what the job reported of its progress last
 	work       pace
 	lost       time.Duration // run time whose work was not saved
 	trouble    string        // what went wrong last, since no attempt was up
 	delay      string        // what keeps its attempt from starting
-	wait       wait          // as told last
+	wait       wait          // as reported last
 	shown      shown         // as written last
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
@@ -81,7 +81,7 @@ var (
 	_ eventlog.Batcher = (*store)(nil)
 )
 
-// Log notes what an event touches, and tells.
+// Log notes what an event touches, and reports it.
 func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
@@ -141,7 +141,7 @@ func (s *store) BeginBatch() {}
 // more.
 func (s *store) EndBatch() error {
 	if !s.batch {
-		// nobody has been told of them yet, and perhaps nothing happens for long
+		// no one has heard of them yet, and perhaps nothing happens for long
 		if len(s.pools) < len(s.v.Pools) && s.leads() == nil {
 			s.writePools()
 		}
@@ -182,7 +182,8 @@ func (s *store) EndBatch() error {
 	return nil
 }
 
-// isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers beside jobs.
+// isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers in addition to
+// jobs.
 func (s *store) isIdle(rest []byte) bool {
 	return !s.happened && len(s.touched)+len(s.news.notes) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) &&
 		message(s.remarks) == s.policy.Status.Message
@@ -319,7 +320,7 @@ func (s *store) writeJobs(ids []sched.JobID) error {
 	return <-failed
 }
 
-// writeJob writes the status of one job, and lets go of what nobody asks for again.
+// writeJob writes the status of one job, and lets go of what no one asks for again.
 func (s *store) writeJob(id sched.JobID) error {
 	ref, mine := refOf(s.v.Jobs[id].Spec), s.jobs[id]
 	mine.touched = false
@@ -335,7 +336,7 @@ func (s *store) writeJob(id sched.JobID) error {
 	return nil
 }
 
-// ref names a TrainingJob for good: one that was deleted and made anew under its name is another.
+// ref names a TrainingJob for good: one that was deleted and made again under its name is another.
 type ref struct {
 	name types.NamespacedName
 	uid  types.UID // "" = the job is done and forgotten
@@ -356,7 +357,7 @@ func (s *store) commit() error {
 	return s.writePolicy(next)
 }
 
-// progress says what a job told of how far it is.
+// progress says what a job reported of how far it is.
 func progress(e *sched.Event) string {
 	switch {
 	case e.Kind == sched.EpochEnded:
@@ -369,7 +370,7 @@ func progress(e *sched.Event) string {
 	return ""
 }
 
-// lastSaid is how far a job was at the end of an attempt, which may have come before it was time to tell of that.
+// lastSaid is how far a job was at the end of an attempt, which may have come before it was time to report that.
 func lastSaid(said string, e *sched.Event) string {
 	if e.Value <= 0 || strings.HasPrefix(said, "epoch") {
 		return said

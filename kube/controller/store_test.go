@@ -155,7 +155,7 @@ func TestLateCache(t *testing.T) {
 	}
 }
 
-// Ensure that a job which is too large to be written keeps nobody waiting.
+// Ensure that a job which is too large to be written keeps no one waiting.
 func TestTooLarge(t *testing.T) {
 	tries := 0
 	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object,
@@ -250,7 +250,7 @@ func TestBlobOfAnother(t *testing.T) {
 	}
 }
 
-// Ensure that where there is no namespace for the ConfigMaps it is tried and told again, after a pause each time.
+// Ensure that where there is no namespace for the ConfigMaps it is tried and reported again, after a pause each time.
 func TestBlobOfNoNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where no time passes between a pause and a try
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -270,7 +270,7 @@ func TestBlobOfNoNamespace(t *testing.T) {
 	})
 }
 
-// Ensure that a leader writes over the ConfigMap that it loaded, whose version alone tells that another has led since.
+// Ensure that a leader writes over the ConfigMap that it loaded, whose version alone says that another has led since.
 func TestBlobLoaded(t *testing.T) {
 	d := newDesk(t, interceptor.Funcs{})
 	if err := d.writeBlob(MemoryMap, []byte("old")); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Reasons of the Events that tell the life of a job. Warnings are StartFailed, Failed, NodeLost and Rejected.
+// Reasons of the Events that report the life of a job. Warnings are StartFailed, Failed, NodeLost and Rejected.
 const (
 	toldQueued      = "Queued"    // it has waited for some seconds; again where it waits for something of another kind
 	toldStarted     = "Started"   // all ranks of an attempt are up
@@ -31,7 +31,7 @@ const (
 	toldRejected    = "Rejected"
 )
 
-// say has something told of a job, once the batch is durable. A cancelled job is gone: nobody looks at it.
+// say has something reported of a job, once the batch is durable. A cancelled job is gone: no one looks at it.
 func (s *store) say(id sched.JobID, kind, reason, said string) {
 	ref := refOf(s.v.Jobs[id].Spec)
 	if ref.uid == "" { // forgotten
@@ -56,7 +56,7 @@ func (n *news) spread() {
 	n.notes = n.notes[:0]
 }
 
-// story notes what an event that was folded tells those who follow the life of its job.
+// story notes what an event that was folded means to those who follow the life of its job.
 func (s *store) story(e *sched.Event) {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	switch e.Kind {
@@ -75,7 +75,7 @@ func (s *store) story(e *sched.Event) {
 		j := &s.v.Jobs[e.Job]
 		switch sched.Command(e.Code) {
 		case sched.PauseJob:
-			if !j.HoldsDevices() && j.State != sched.Done { // else it is told once it has stopped
+			if !j.HoldsDevices() && j.State != sched.Done { // else it is reported once it has stopped
 				s.say(e.Job, normal, toldPaused, text.Suspended)
 			}
 		case sched.ResumeJob:
@@ -84,7 +84,7 @@ func (s *store) story(e *sched.Event) {
 	}
 }
 
-// storyOfEnd tells of the end of an attempt.
+// storyOfEnd reports the end of an attempt.
 func (s *store) storyOfEnd(e *sched.Event) {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	j, had := &s.v.Jobs[e.Job], s.jobs[e.Job].held
@@ -138,10 +138,10 @@ func (s *store) preemptor(id sched.JobID, had []sched.GPUID) string {
 // wait is for what kind of thing a job waits, as far as that changes whom to ask about it.
 type wait uint8
 
-// Kinds of waits. Of those that are told otherwise, or soon over, nothing is told.
+// Kinds of waits. Of those that are reported otherwise, or soon over, nothing is reported.
 const (
 	noWait    wait = iota
-	anyWait        // it was told of, by a leader before this one or before it was known for what
+	anyWait        // it was reported of, by a leader before this one or before it was known for what
 	forTurn        // others hold the GPUs, or come first
 	forNodes       // they may be rented
 	forRepair      // they are out of use
@@ -172,8 +172,8 @@ func waitOf(c explain.Code) wait {
 	return noWait
 }
 
-// queue tells why a job waits, where that is of another kind than what was told last. The code of a reason that was not
-// looked for in the order of the system says that the job waits, and not for what.
+// queue says why a job waits, where that is of another kind than what was reported last. The code of a reason that was
+// not looked for in the order of the system says that the job waits, and not for what.
 func (s *store) queue(id sched.JobID, c explain.Code, full bool, reason string) {
 	is, was := waitOf(c), &s.jobs[id].wait
 	if s.v.Jobs[id].HoldsDevices() { // it has to give them up first
@@ -193,7 +193,7 @@ func (s *store) queue(id sched.JobID, c explain.Code, full bool, reason string) 
 	*was = is
 }
 
-// waited is the wait of a job that an earlier leader left: what that told of it is not told again.
+// waited is the wait of a job that an earlier leader left: what that one reported is not reported again.
 func waited(j *sched.Job) wait {
 	if j.State == sched.Waiting || j.State == sched.Held {
 		return anyWait

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// told returns what the store would tell, by kind, reason and text.
+// told returns what the store would report, by kind, reason and text.
 func (s *store) told() (list []string) {
 	for _, n := range s.news.notes {
 		list = append(list, strings.TrimSpace(n.kind+" "+n.reason+" "+n.text))
@@ -24,13 +24,16 @@ func (s *store) told() (list []string) {
 	return list
 }
 
-// Ensure that the end of an attempt is told as what it is for its job, with what became of its work, and for whom it was.
+// Ensure that the end of an attempt is reported as what it is for its job, with what became of its work, and for whom
+// it was.
 func TestEndsAreTold(t *testing.T) {
 	const lost = "; what it did in its last 2s is lost"
-	nodes := []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 4}, State: sched.NodeUp}, {Spec: sched.NodeSpec{Name: "m", GPUs: 4}, First: 4, State: sched.NodeDraining}}
+	nodes := []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 4}, State: sched.NodeUp},
+		{Spec: sched.NodeSpec{Name: "m", GPUs: 4}, First: 4, State: sched.NodeDraining}}
 	where := []sched.GPU{{}, {}, {}, {}, {Node: 1}, {Node: 1}, {Node: 1}, {Node: 1}}
 	job := func(name string) sched.Job {
-		return sched.Job{Spec: &sched.JobSpec{User: "lab", Name: name, Task: name, GPUs: sched.Rigid(2), Retries: 2}, State: sched.Waiting, Attempt: sched.Ended, Attempts: 3}
+		return sched.Job{Spec: &sched.JobSpec{User: "lab", Name: name, Task: name, GPUs: sched.Rigid(2), Retries: 2},
+			State: sched.Waiting, Attempt: sched.Ended, Attempts: 3}
 	}
 	for _, c := range []struct {
 		name   string
@@ -40,27 +43,45 @@ func TestEndsAreTold(t *testing.T) {
 		want   string
 	}{
 		{"for another", []sched.GPUID{1, 2}, sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered" + lost},
-			func(_, other *sched.Job) { other.Target = []sched.GPUID{2, 3} }, "Normal Preempted its GPUs are for lab/other" + lost},
-		{"beside another that stays", []sched.GPUID{1, 2}, sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered"},
-			func(_, other *sched.Job) { other.GPUs, other.Target = []sched.GPUID{2}, []sched.GPUID{2} }, "Normal Preempted the policy has others use its GPUs"},
-		{"of a node that is drained", []sched.GPUID{4, 5}, sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered"}, nil, "Normal Preempted node m is to be empty"},
-		{"narrower", []sched.GPUID{0, 1, 2, 3}, sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered; what it did is saved"},
-			func(j, _ *sched.Job) { j.Target = []sched.GPUID{0} }, "Normal Resized from 4 to 1 GPU; what it did is saved"},
+			func(_, other *sched.Job) {
+				other.Target = []sched.GPUID{2, 3}
+			}, "Normal Preempted its GPUs are for lab/other" + lost},
+		{"beside another that stays", []sched.GPUID{1, 2},
+			sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered"},
+			func(_, other *sched.Job) {
+				other.GPUs, other.Target = []sched.GPUID{2}, []sched.GPUID{2}
+			}, "Normal Preempted the policy has others use its GPUs"},
+		{"of a node that is drained", []sched.GPUID{4, 5},
+			sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered"}, nil,
+			"Normal Preempted node m is to be empty"},
+		{"narrower", []sched.GPUID{0, 1, 2, 3},
+			sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered; what it did is saved"},
+			func(j, _ *sched.Job) {
+				j.Target = []sched.GPUID{0}
+			}, "Normal Resized from 4 to 1 GPU; what it did is saved"},
 		{"elsewhere", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered"},
 			func(j, _ *sched.Job) { j.Target = []sched.GPUID{3, 5} }, "Normal Moved from n/0-1 to n/3, m/1"},
 		{"paused", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered" + lost},
 			func(j, _ *sched.Job) { j.Paused = true }, "Normal Paused suspended by its user" + lost},
 		{"failed, and tried again", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Failed, Text: "pod p: exit code 1"},
-			func(j, _ *sched.Job) { j.Failures = 1 }, "Warning Failed pod p: exit code 1; it is tried again, 1 of 2 times"},
+			func(j, _ *sched.Job) {
+				j.Failures = 1
+			}, "Warning Failed pod p: exit code 1; it is tried again, 1 of 2 times"},
 		{"failed", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Failed, Text: "pod p: exit code 1"},
 			func(j, _ *sched.Job) { j.State = sched.Done }, "Warning Failed pod p: exit code 1"},
-		{"its node is lost", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.NodeLost, Text: "node n is gone"}, nil, "Warning NodeLost node n is gone"},
+		{"its node is lost", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.NodeLost, Text: "node n is gone"}, nil,
+			"Warning NodeLost node n is gone"},
 		{"finished", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Finished},
-			func(j, _ *sched.Job) { j.Service, j.State = 12000, sched.Done }, "Normal Finished after 3h20m0s of GPU time in 3 attempts, 1m30s of it without use"},
-		{"cancelled", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Preempted}, func(j, _ *sched.Job) { j.State = sched.Done }, ""},
-		{"of one that is forgotten", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Finished}, func(j, _ *sched.Job) { j.Spec.Task = "" }, ""},
+			func(j, _ *sched.Job) {
+				j.Service, j.State = 12000, sched.Done
+			}, "Normal Finished after 3h20m0s of GPU time in 3 attempts, 1m30s of it without use"},
+		{"cancelled", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Preempted},
+			func(j, _ *sched.Job) { j.State = sched.Done }, ""},
+		{"of one that is forgotten", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Finished},
+			func(j, _ *sched.Job) { j.Spec.Task = "" }, ""},
 	} {
-		s := &store{v: &sched.View{Nodes: nodes, GPUs: where, Jobs: []sched.Job{job("mine"), job("other")}}, live: []sched.JobID{0, 1},
+		s := &store{v: &sched.View{Nodes: nodes, GPUs: where, Jobs: []sched.Job{job("mine"), job("other")}},
+			live: []sched.JobID{0, 1},
 			jobs: map[sched.JobID]*saved{0: {held: c.held, lost: 90 * time.Second}, 1: {}}}
 		if c.change != nil {
 			c.change(&s.v.Jobs[0], &s.v.Jobs[1])
@@ -73,19 +94,25 @@ func TestEndsAreTold(t *testing.T) {
 	}
 }
 
-// Ensure that a wait is told where its kind changes, by whomever, and that what an earlier leader may have told of it is not told again.
+// Ensure that a wait is reported where its kind changes, by whomever, and that what an earlier leader may have reported
+// is not reported again.
 func TestWaitsAreTold(t *testing.T) {
-	s := &store{v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Task: "uid"}, State: sched.Waiting}}}, jobs: map[sched.JobID]*saved{0: {}}}
+	s := &store{v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Task: "uid"}, State: sched.Waiting}}},
+		jobs: map[sched.JobID]*saved{0: {}}}
 	const brief = false
 	for _, c := range []struct {
 		code explain.Code
 		full bool
 		want string
 	}{
-		{explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitFragmented, true, ""}, {explain.WaitBehind, true, ""},
-		{explain.WaitSystem, brief, ""}, {explain.WaitQuota, true, "Normal Queued quota"}, {explain.WaitBusy, brief, ""},
-		{explain.WaitQuota, true, ""}, {explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitStarts, true, ""}, {explain.WaitRetry, true, ""},
-		{explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitStarts, brief, ""}, {explain.WaitBusy, brief, "Normal Queued busy"},
+		{explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitFragmented, true, ""},
+		{explain.WaitBehind, true, ""},
+		{explain.WaitSystem, brief, ""}, {explain.WaitQuota, true, "Normal Queued quota"},
+		{explain.WaitBusy, brief, ""},
+		{explain.WaitQuota, true, ""}, {explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitStarts, true, ""},
+		{explain.WaitRetry, true, ""},
+		{explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitStarts, brief, ""},
+		{explain.WaitBusy, brief, "Normal Queued busy"},
 		{explain.WaitBusy, brief, ""}, {explain.WaitQuota, true, ""}, {explain.WaitBusy, true, "Normal Queued busy"},
 	} {
 		s.queue(0, c.code, c.full, c.code.String())
@@ -110,10 +137,11 @@ func (nobody) Format() string                         { return "nobody/1" }
 func (nobody) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 func (nobody) SaveRest(b []byte) []byte               { return b }
 
-// Ensure that nothing is told of a batch before it is durable.
+// Ensure that nothing is reported of a batch before it is durable.
 func TestToldOnceDurable(t *testing.T) {
 	lost := false
-	d := newDesk(t, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+	d := newDesk(t, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string,
+		o client.Object, opts ...client.SubResourceUpdateOption) error {
 		if lost {
 			return errDied
 		}

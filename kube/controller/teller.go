@@ -19,36 +19,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of what is told by Events. Each costs the API server a millisecond, a fortieth of what the start of a job costs: a burst of jobs
-// comes first, and what is told of it follows.
+// Bounds of the Events that report. Each costs the API server a millisecond, a fortieth of what the start of a job
+// costs: a burst of jobs comes first, and what is reported of it follows.
 const (
-	tellRate    = 10                    // Events in a second, once tellBurst are written
-	tellBurst   = 50                    // Events
-	tellQueue   = 10_000                // notes that wait, of each of the two kinds; what is told beyond them is left out
-	tellTries   = 5                     // of a write, tellRetry apart
-	tellRetry   = time.Second           //
-	queuedAfter = 5 * time.Second       // of a wait nothing is told if it is over by then
-	mostTold    = 1000                  // bytes of a text: other Events may have no more than 1024
-	tellSource  = "trainyard"           // who tells
-	spamRate    = float32(1) / (5 * 60) // Events of one reason about one object in a second, once a burst of 25 is written
+	tellRate  = 10 // Events in a second, once tellBurst are written
+	tellBurst = 50 // Events
+	// notes that wait, of each of the two kinds; what is reported beyond them is left out
+	tellQueue   = 10_000
+	tellTries   = 5               // of a write, tellRetry apart
+	tellRetry   = time.Second     //
+	queuedAfter = 5 * time.Second // of a wait nothing is reported if it is over by then
+	mostTold    = 1000            // bytes of a text: other Events may have no more than 1024
+	tellSource  = "trainyard"     // who reports
+	// Events of one reason about one object in a second, once a burst of 25 is written
+	spamRate = float32(1) / (5 * 60)
 )
 
-// note is one thing to be told of an object.
+// note is one thing to be reported of an object.
 type note struct {
 	about  corev1.ObjectReference
 	kind   string // EventTypeNormal or EventTypeWarning
-	reason string // one word; "" = what waits to be told of the object's wait is not to be told any more
+	reason string // one word; "" = what waits to be reported of the object's wait is not to be reported any more
 	text   string
 	at     time.Time
 }
 
-// teller writes Events, one after another, at a rate that leaves the API server to those who have more to do. What is wrong, and the ends
-// of jobs, come before all else; each bears the time at which it happened. Its methods may be called by anybody, and never wait.
+// teller writes Events, one after another, at a rate that leaves the API server to those who have more to do. What is
+// wrong, and the ends of jobs, come before all else; each bears the time at which it happened. Its methods may be
+// called by anybody, and never wait.
 type teller struct {
 	api   client.Writer
 	log   *slog.Logger
 	pace  flowcontrol.RateLimiter
-	like  *record.EventCorrelator // has what is told again counted
+	like  *record.EventCorrelator // has what is reported again counted
 	ready chan struct{}
 
 	mu      sync.Mutex
@@ -60,15 +63,17 @@ type teller struct {
 }
 
 func newTeller(api client.Writer, log *slog.Logger) *teller {
-	apart := func(e *corev1.Event) string { // else what is told often would keep the end from being told
-		return strings.Join([]string{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, string(e.InvolvedObject.UID), e.Reason}, "/")
+	apart := func(e *corev1.Event) string { // else what is reported often would keep the end from being reported
+		return strings.Join([]string{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name,
+			string(e.InvolvedObject.UID), e.Reason}, "/")
 	}
-	return &teller{api: api, log: log, pace: flowcontrol.NewTokenBucketRateLimiter(tellRate, tellBurst), ready: make(chan struct{}, 1),
+	return &teller{api: api, log: log, pace: flowcontrol.NewTokenBucketRateLimiter(tellRate, tellBurst),
+		ready: make(chan struct{}, 1),
 		like:  record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: apart, QPS: spamRate}),
 		waits: make(map[types.UID]note)}
 }
 
-// tell has notes written, in their order as far as their time tells it.
+// tell has notes written, in their order as far as their time shows it.
 func (t *teller) tell(notes ...note) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +101,8 @@ func (t *teller) file(n note) {
 	case n.reason == "":
 		delete(t.waits, n.about.UID)
 		return
-	case n.reason == toldQueued && time.Since(n.at) < queuedAfter && (len(t.waits) < tellQueue || t.waits[n.about.UID].reason != ""):
+	case n.reason == toldQueued && time.Since(n.at) < queuedAfter &&
+		(len(t.waits) < tellQueue || t.waits[n.about.UID].reason != ""):
 		t.waits[n.about.UID] = n
 		return
 	case n.kind == corev1.EventTypeWarning || n.reason == toldFinished:
@@ -145,7 +151,7 @@ func (t *teller) next() (n note, ok bool, after time.Duration) {
 	return n, true, 0
 }
 
-// run writes what is told until ctx ends.
+// run writes what is reported until ctx ends.
 func (t *teller) run(ctx context.Context) {
 	for {
 		n, ok, after := t.next()
@@ -168,8 +174,10 @@ func (t *teller) run(ctx context.Context) {
 // write writes one Event, or that it happened again.
 func (t *teller) write(ctx context.Context, n note) {
 	at := metav1.NewTime(n.at)
-	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(n.about.Namespace, metav1.NamespaceDefault), Name: util.GenerateEventName(n.about.Name, n.at.UnixNano())},
-		InvolvedObject: n.about, Type: n.kind, Reason: n.reason, Message: n.text, FirstTimestamp: at, LastTimestamp: at, Count: 1,
+	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(n.about.Namespace, metav1.NamespaceDefault),
+		Name: util.GenerateEventName(n.about.Name, n.at.UnixNano())},
+		InvolvedObject: n.about, Type: n.kind, Reason: n.reason, Message: n.text, FirstTimestamp: at, LastTimestamp: at,
+		Count:  1,
 		Source: corev1.EventSource{Component: tellSource}, ReportingController: tellSource}
 	found, err := t.like.EventCorrelate(e)
 	if err != nil || found.Skip || t.pace.Wait(ctx) != nil {
@@ -180,7 +188,8 @@ func (t *teller) write(ctx context.Context, n note) {
 			t.like.UpdateState(found.Event)
 			return
 		}
-		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err) && !apierrors.IsServerTimeout(err) {
+		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) &&
+			!apierrors.IsInternalError(err) && !apierrors.IsServerTimeout(err) {
 			break // such as that its namespace is about to go
 		}
 		select {
@@ -192,7 +201,8 @@ func (t *teller) write(ctx context.Context, n note) {
 	t.log.Debug("an Event is not taken", "about", n.about.Name, "reason", n.reason, "error", err)
 }
 
-// put creates an Event, or where it tells what was told before, counts it. One that is not there any more is made anew.
+// put creates an Event, or where it says what was reported before, counts it. One that is not there any more is made
+// again.
 func (t *teller) put(ctx context.Context, e *corev1.Event, patch []byte) error {
 	if e.Count > 1 {
 		err := t.api.Patch(ctx, e.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch))

@@ -54,7 +54,8 @@ func write(t *testing.T, test func(t *testing.T, p *pen)) {
 			Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 				return note(o)
 			},
-			Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch,
+				_ ...client.PatchOption) error {
 				return note(o)
 			},
 		})
@@ -70,7 +71,8 @@ func write(t *testing.T, test func(t *testing.T, p *pen)) {
 
 // of is a note about a job.
 func of(job, kind, reason, text string) note {
-	return note{about: corev1.ObjectReference{Kind: "TrainingJob", Namespace: "lab", Name: job, UID: types.UID(job)}, kind: kind, reason: reason, text: text}
+	return note{about: corev1.ObjectReference{Kind: "TrainingJob", Namespace: "lab", Name: job, UID: types.UID(job)},
+		kind: kind, reason: reason, text: text}
 }
 
 func (p *pen) want(t *testing.T, want ...string) {
@@ -80,19 +82,20 @@ func (p *pen) want(t *testing.T, want ...string) {
 	}
 }
 
-// Ensure that a wait is told only once it has lasted, as it is by then, and not if it is over.
+// Ensure that a wait is reported only once it has lasted, as it is by then, and not if it is over.
 func TestWaitsAreToldLate(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
 		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "one"), of("b", corev1.EventTypeNormal, toldQueued, "brief"))
 		time.Sleep(4 * time.Second)
-		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "two"), of("b", "", "", ""), of("b", corev1.EventTypeNormal, toldStarted, "runs"))
+		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "two"), of("b", "", "", ""),
+			of("b", corev1.EventTypeNormal, toldStarted, "runs"))
 		p.want(t, "b Started x1: runs")
 		time.Sleep(queuedAfter)
 		p.want(t, "b Started x1: runs", "a Queued x1: two")
 	})
 }
 
-// Ensure that jobs that begin to wait together are told of in the order in which they did.
+// Ensure that jobs that start to wait together are reported in the order in which they did.
 func TestWaitsKeepTheirOrder(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
 		var notes []note
@@ -108,14 +111,15 @@ func TestWaitsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// Ensure that in a storm the ends of jobs, and what is wrong, come first, that the rest comes at a rate, and that nobody waits for what is
-// too much.
+// Ensure that in a storm the ends of jobs, and what is wrong, come first, that the rest comes at a rate, and that no
+// one waits for what is too much.
 func TestStorm(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
 		for i := range 2 * tellQueue {
 			p.tell(of(fmt.Sprint("job-", i), corev1.EventTypeNormal, toldStarted, "runs"))
 		}
-		p.tell(of("mine", corev1.EventTypeNormal, toldFinished, "done"), of("other", corev1.EventTypeWarning, toldFailed, "exit code 1"))
+		p.tell(of("mine", corev1.EventTypeNormal, toldFinished, "done"),
+			of("other", corev1.EventTypeWarning, toldFailed, "exit code 1"))
 		if n := len(p.written()); n < tellBurst || n > tellBurst+2 {
 			t.Errorf("%d written at once", n)
 		}
@@ -126,14 +130,15 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		time.Sleep(tellQueue / tellRate * time.Second)
-		if n := len(p.written()); n < tellQueue || n > tellQueue+tellBurst+3 { // the two, and the one whose turn is next
+		// the two, and the one whose turn is next
+		if n := len(p.written()); n < tellQueue || n > tellQueue+tellBurst+3 {
 			t.Errorf("%d written in all, want those that there is room for", n)
 		}
 	})
 }
 
-// Ensure that what is told again is counted, that a job that is preempted over and over has its end told, and what fails to be written is
-// tried again.
+// Ensure that what is reported again is counted, that a job that is preempted over and over has its end reported, and
+// what fails to be written is tried again.
 func TestAgain(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
 		p.tell(of("a", corev1.EventTypeWarning, "Invalid", "no"))

@@ -38,11 +38,12 @@ func (s *store) notice(e *sched.Event) {
 	}
 }
 
-// troubleOf returns what the reason of a job says went wrong, as explained put it, for a leader that was not there: it is all that is kept
-// of it.
+// troubleOf returns what the reason of a job says went wrong, as explained put it, for a leader that was not there: it
+// is all that is kept of it.
 func troubleOf(reason string, j *sched.Job) (trouble string) {
 	switch {
-	case j.HoldsDevices() || j.State == sched.Done: // of the first nothing is said, of the second nothing is told again
+	case j.HoldsDevices() || j.State == sched.Done:
+		// of the first nothing is said, of the second nothing is reported again
 	case j.StartFailures > 0:
 		_, trouble, _ = strings.Cut(reason, inARow)
 	case j.State == sched.Held:
@@ -54,7 +55,8 @@ func troubleOf(reason string, j *sched.Job) (trouble string) {
 // inARow stands before what was wrong with the last of some starts.
 const inARow = " in a row: "
 
-// explained adds to the reason why a job is where it is what went wrong with it, or delays its start, where that is why.
+// explained adds to the reason why a job is where it is what went wrong with it, or delays its start, where that is
+// why.
 func explained(reason string, j *sched.Job, trouble, delay string) string {
 	trouble = cut(trouble, mostTrouble)
 	switch {

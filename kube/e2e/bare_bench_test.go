@@ -47,7 +47,7 @@ func (r *rig) placeDirect(ctx context.Context, i int) error {
 	return r.api.SubResource("binding").Create(ctx, p, b)
 }
 
-// claimed makes the i-th pod, for a scheduler that is told its node, and a claim of its GPU.
+// claimed makes the i-th pod, for a scheduler that has its node set, and a claim of its GPU.
 func (r *rig) claimed(ctx context.Context, i int, scheduler string) (*corev1.Pod, *resourcev1.ResourceClaim, error) {
 	p := r.pod(i)
 	node, index := r.gpu(i)

@@ -17,7 +17,7 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// cast are processes that run until the test tells one to exit, by the name of its pod; at SIGTERM they do at once.
+// cast are processes that run until the test orders one to exit, by the name of its pod; at SIGTERM they do at once.
 type cast struct {
 	mu    sync.Mutex
 	exits map[string]chan int

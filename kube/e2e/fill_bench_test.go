@@ -172,7 +172,7 @@ func (r *rig) untilRunning(n int) {
 	}
 }
 
-// running tells the name of every pod that runs, until stop is called.
+// running returns the name of every pod that runs, until stop is called.
 func (r *rig) running() (names <-chan string, stop func()) {
 	all := make(chan string, 1<<20)
 	ctx, cancel := context.WithCancel(r.t.Context())

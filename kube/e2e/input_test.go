@@ -138,7 +138,7 @@ func (r *rig) letPoolsGo() {
 	}
 }
 
-// Ensure that nodes that do not tell the product of their GPUs run jobs in the modes that go without slices.
+// Ensure that nodes that do not name the product of their GPUs run jobs in the modes that go without slices.
 func TestModesWithoutAProduct(t *testing.T) {
 	r := rigOn(t, controlplane.Shared(t), 1,
 		fakenode.Options{GPUs: 2, Plugin: true, Run: fakenode.Script(0, 100*time.Millisecond, 0)})

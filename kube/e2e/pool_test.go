@@ -70,7 +70,7 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 	eventually(t, "it says why it stays", func() bool {
 		return strings.Contains(w.pool().Status.Message, "once its 1 nodes are given back")
 	})
-	// it is cordoned beside what it says
+	// it is cordoned in addition to what it says
 	eventually(t, "its node takes no more jobs", func() bool { return w.policy().Status.GPUs == "1 of 1" })
 	w.submit("late", 1, 0)
 	w.until("late", v1alpha1.Pending)

@@ -87,8 +87,8 @@ func TestLogsFollowed(t *testing.T) {
 	}
 }
 
-// trainees are processes that train by steps, a hundred a second on each GPU, keep what they did, and tell it. By the
-// times of what they tell they are never late, whatever else the machine does.
+// trainees are processes that train by steps, a hundred a second on each GPU, keep what they did, and report it. By the
+// times of what they report they are never late, whatever else the machine does.
 type trainees struct {
 	mu    sync.Mutex
 	steps map[string]int // by job

@@ -14,7 +14,7 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 )
 
-// Ensure that a gang over two real nodes is one process on each, that each sees exactly its GPUs and is told how to
+// Ensure that a gang over two real nodes is one process on each, that each sees exactly its GPUs and knows how to
 // find the other, that the job is done once both have ended; and that where one fails the other is asked to stop, and
 // has its time to save.
 func TestRealGangOverTwoNodes(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 }
 
 // wantRanks checks that of the first attempt of a job there was one process for each rank, with so many GPUs of these
-// UUIDs, which was told of itself and the others.
+// UUIDs, which was reported of itself and the others.
 func (r *realRig) wantRanks(name string, ranks ...string) {
 	r.t.Helper()
 	got := make(map[string]given)

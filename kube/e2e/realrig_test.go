@@ -114,7 +114,7 @@ func (r *realRig) alone(j *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	return j
 }
 
-// given is what a process was given by its node and told by the controller (kube/internal/realnode/witness).
+// given is what a process was given by its node and by the controller (kube/internal/realnode/witness).
 type given struct {
 	Job, Attempt, Resume string
 	Given, Told          []string
@@ -123,7 +123,7 @@ type given struct {
 }
 
 // witnesses returns what all processes so far were given, in the order of their starts. What was given is what was
-// told, for each.
+// given, for each.
 func (r *realRig) witnesses() (list []given) {
 	r.t.Helper()
 	data, err := os.ReadFile(filepath.Join(r.work, "given"))
@@ -220,13 +220,13 @@ func (r *realRig) number(name string) string {
 	return strconv.Itoa(int(job.ID))
 }
 
-// awaitStep waits until the process of a job's attempt has told of a step, or of one beyond.
+// awaitStep waits until the process of a job's attempt has reported a step, or of one beyond.
 func (r *realRig) awaitStep(name string, attempt, step int) {
 	r.t.Helper()
 	eventually(r.t, fmt.Sprintf("%s is at step %d", name, step), func() bool { return r.step(name, attempt) >= step })
 }
 
-// step returns the last step of which the process of a job's attempt told, as the node has it in the pod's log; -1 if
+// step returns the last step that the process of a job's attempt reported, as the node has it in the pod's log; -1 if
 // there is none yet.
 func (r *realRig) step(name string, attempt int) int {
 	log, err := r.plane.Client().CoreV1().Pods(r.space).GetLogs(fmt.Sprintf("%s-%d-0", name, attempt),

@@ -110,7 +110,7 @@ func (w *world) under(info system.Info) {
 		bytes.Count(log, []byte(`"event":"decided"`)))
 }
 
-// profile tells PM scores of the GPUs of half of the nodes, and returns what a system is told of all by number.
+// profile gives PM scores of the GPUs of half of the nodes, and returns what a system knows of all by number.
 func (w *world) profile() *variability.Scores {
 	w.t.Helper()
 	s := &variability.Scores{Name: "the GPUProfiles", Classes: []string{"A"}, PM: make([][]float64, 1)}

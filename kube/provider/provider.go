@@ -18,7 +18,7 @@ import (
 // Provider asks whom the pool names. Who is asked again for what is under way does nothing, a Release that was cut
 // short excepted.
 //
-// None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node
+// None of those it asks promises which node goes when there are to be fewer: they learn which one is empty. The node
 // that is really lost is the one whose object is deleted, and the driver names that one.
 type Provider struct {
 	api    client.Client

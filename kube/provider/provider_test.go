@@ -140,7 +140,7 @@ func TestKarpenter(t *testing.T) {
 			t.Errorf("%s: %v, want it there: %v", name, err, there)
 		}
 	}
-	c.scale("karpenter", 2, 2) // one more beside b, while a goes
+	c.scale("karpenter", 2, 2) // one more next to b, while a goes
 	own := node("own")
 	own.OwnerReferences = nil
 	if err := c.api.Create(t.Context(), own); err != nil {
@@ -196,7 +196,7 @@ func TestMachineIsMarkedFirst(t *testing.T) {
 }
 
 // Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that
-// no one's wish is written over that came meanwhile.
+// no one's request is written over that came meanwhile.
 func TestNodesAsTheyAre(t *testing.T) {
 	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"),
 		thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
@@ -220,7 +220,7 @@ func TestNodesAsTheyAre(t *testing.T) {
 	}
 }
 
-// Ensure that what has a scale subresource is scaled, and that Cluster API is told which machine goes.
+// Ensure that what has a scale subresource is scaled, and that Cluster API knows which machine goes.
 func TestScale(t *testing.T) {
 	c := newCloud(t, node("a"), thing("cluster.x-k8s.io/v1beta1", "Machine", "infra", "m-a"))
 	c.scale("scale", 4, 4)

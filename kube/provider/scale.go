@@ -107,7 +107,7 @@ func (p *Provider) mark(ctx context.Context, o client.Object, name, value string
 	return nil
 }
 
-// markMachine tells Cluster API, where it made the node, which of its machines goes first.
+// markMachine marks for Cluster API, where it made the node, which of its machines goes first.
 func (p *Provider) markMachine(ctx context.Context, node *corev1.Node) error {
 	machine := node.Annotations["cluster.x-k8s.io/machine"]
 	if machine == "" {

@@ -152,7 +152,7 @@ func TestTornBatch(t *testing.T) {
 			r, mended, looks := rand.New(rand.NewPCG(5, 6)), 0, 0
 			var before copied
 			every := 3
-			if name == "boa" { // which tells far more often
+			if name == "boa" { // which reports far more often
 				every = 60
 			}
 			simulated(t, name, 4, func(h eventlog.Header, v *sched.View) {

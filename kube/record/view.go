@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// View returns the state that objects tell: of the jobs as they were written, of the cluster, at time now, version
+// View returns the state that objects give: of the jobs as they were written, of the cluster, at time now, version
 // events having been folded in complete batches, with room for so many numbers of jobs. Numbers that no job bears are
 // of jobs that are done and forgotten: 260 bytes each, and no more for those who lead (BenchmarkForgotten of
 // kube/controller), so numbers are not given again. mended says, in words, what a batch cut short, or someone else,

@@ -165,7 +165,7 @@ func (t *Tokens) Add(token Token) (secret string, err error) {
 	return secret, t.add(token)
 }
 
-// AddCertificate admits who has the key of the first certificate in text, which is PEM. Nobody need have signed it.
+// AddCertificate admits who has the key of the first certificate in text, which is PEM. No one need have signed it.
 func (t *Tokens) AddCertificate(token Token, text []byte) error {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {

@@ -72,13 +72,14 @@ func sockets(pid int) (n int) {
 	return n
 }
 
-// adoption tells how long it takes a manager to find all that was alive when the last one died; nothing if it dies before,
-// or if there is nothing to be found.
+// adoption says how long it takes a manager to find all that was alive when the last one died; nothing if it dies
+// before, or if there is nothing to be found.
 func (c *campaign) adoption(l *life) <-chan time.Duration {
 	took, alive := make(chan time.Duration, 1), c.alive
 	go func() {
 		defer close(took)
-		for end := time.Now().Add(patience); len(alive) > 0 && time.Now().Before(end) && !l.within(2*time.Millisecond); {
+		for end := time.Now().Add(patience); len(alive) > 0 && time.Now().Before(end) &&
+			!l.within(2*time.Millisecond); {
 			if found(alive) {
 				took <- time.Since(l.began)
 				return

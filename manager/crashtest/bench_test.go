@@ -34,8 +34,9 @@ func rawSyncs(b *testing.B, path string, about time.Duration) float64 {
 	return float64(n) / time.Since(began).Seconds()
 }
 
-// BenchmarkSubmit is jobs acknowledged per second by one daemon to 64 clients that each hand in one job after the other, beside the raw rate of
-// syncs of the same disk right before and after. The aim is the lesser of 5 times that rate and 5,000/s.
+// BenchmarkSubmit is jobs acknowledged per second by one daemon to 64 clients that each submit one job after the other,
+// next to the raw rate of syncs of the same disk right before and after. The aim is the lesser of 5 times that rate and
+// 5,000/s.
 func BenchmarkSubmit(b *testing.B) {
 	const many = 64
 	d := newDaemons(b, 1)
@@ -78,11 +79,12 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportMetric(slowest.Seconds()*1e3, "ms-slowest")
 	d.end(l)
 	spent := l.cmd.ProcessState.UserTime() + l.cmd.ProcessState.SystemTime()
-	b.ReportMetric(float64(spent.Microseconds())/float64(each*many), "us-daemon-CPU/job") // of which two cores have 2,000,000 in a second
+	// of which two cores have 2,000,000 in a second
+	b.ReportMetric(float64(spent.Microseconds())/float64(each*many), "us-daemon-CPU/job")
 }
 
-// BenchmarkKnown is a daemon that knows 10,000 jobs and runs 64: how long `trainyard ps` takes to list them all (aim 150 ms), what memory the
-// daemon has (aim 150 MiB), and how long its successor takes until it answers.
+// BenchmarkKnown is a daemon that knows 10,000 jobs and runs 64: how long `trainyard ps` takes to list them all (aim
+// 150 ms), what memory the daemon has (aim 150 MiB), and how long its successor takes until it answers.
 func BenchmarkKnown(b *testing.B) {
 	d := newDaemons(b, 64)
 	l := d.up()
@@ -106,8 +108,8 @@ func BenchmarkKnown(b *testing.B) {
 	d.end(l)
 }
 
-// BenchmarkQueued is a daemon in whose queue 10,000 jobs wait: how long `trainyard ps` takes to list them all, those of a terminal's height,
-// and `trainyard why` to answer for the last of them (aims 100 ms).
+// BenchmarkQueued is a daemon in whose queue 10,000 jobs wait: how long `trainyard ps` takes to list them all, those of
+// a terminal's height, and `trainyard why` to answer for the last of them (aims 100 ms).
 func BenchmarkQueued(b *testing.B) {
 	d := newDaemons(b, 2)
 	l := d.up()

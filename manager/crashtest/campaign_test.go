@@ -21,17 +21,18 @@ const (
 	maxCampaigns = 8
 	longest      = 400 * time.Millisecond // life that is not to end the jobs
 	absence      = 1500 * time.Millisecond
-	pauseEvery   = 11          // kills, after which nobody is there for so long
+	pauseEvery   = 11          // kills, after which no one is there for so long
 	promised     = time.Second // in which a manager has found what is alive
 )
 
-// TestHundredKills: no acknowledged job is lost, no job has two attempts at a time, whatever was alive is taken up again,
-// and all end as they should, however often and wherever the manager is killed.
+// TestHundredKills: no acknowledged job is lost, no job has two attempts at a time, whatever was alive is taken up
+// again, and all end as they should, however often and wherever the manager is killed.
 func TestHundredKills(t *testing.T) {
 	all := &tally{tried: make(map[string]int), reached: make(map[string]int), rand: rand.New(rand.NewPCG(1, 2))}
 	for n := 0; all.kills < kills || len(all.missing()) > 0; n++ {
 		if n == maxCampaigns {
-			t.Fatalf("%d kills and points never passed: %v after %d campaigns, want %d and none", all.kills, all.missing(), n, kills)
+			t.Fatalf("%d kills and points never passed: %v after %d campaigns, want %d and none", all.kills,
+				all.missing(), n, kills)
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) { newCampaign(t, all, jobs()).run() })
 		if t.Failed() {
@@ -69,7 +70,8 @@ func (a *tally) missing() (names []string) {
 
 func (a *tally) String() string {
 	median, most := a.adoptions()
-	return fmt.Sprintf("%d kills, %d of them at points %v; %d starts; %d times an attempt was alive at a kill, %d ended with nobody there; "+
+	return fmt.Sprintf("%d kills, %d of them at points %v; %d starts; %d times an attempt was alive at a kill, %d "+
+		"ended with nobody there; "+
 		"%v of CPU for the managers; all adopted within %v (median of %d), %v (longest)",
 		a.kills, a.atPoints(), a.reached, a.starts, a.attempts, a.unseen, a.cpu, median, len(a.adopted), most)
 }

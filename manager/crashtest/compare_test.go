@@ -13,8 +13,8 @@ import (
 // slack is by how much the log may differ from the record of a shim about an end that no manager saw.
 const slack = 2 * time.Millisecond
 
-// checkAgainst compares the log with the ledger: each attempt ran on the GPUs that it was given, and ended as, and when,
-// its process said, whether a manager was there or not.
+// checkAgainst compares the log with the ledger: each attempt ran on the GPUs that it was given, and ended as, and
+// when, its process said, whether a manager was there or not.
 func (c *campaign) checkAgainst(book *ledger, log *eventLog) {
 	for a, run := range book.runs {
 		rec := log.runs[a]
@@ -39,7 +39,8 @@ func (c *campaign) checkAgainst(book *ledger, log *eventLog) {
 	c.all.starts += len(log.runs)
 }
 
-// checkTime: an attempt that ended while no manager was there ended when its shim noted it, not when the next manager came.
+// checkTime: an attempt that ended while no manager was there ended when its shim noted it, not when the next manager
+// came.
 func (c *campaign) checkTime(a attempt, run *witness, rec *record) {
 	over, err := c.state.RunDir(int32(a.job), int32(a.number)).Over()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // adoptKills is how often the daemon of sixteen running jobs is killed.
 const adoptKills = 12
 
-// Promise 3: sixteen jobs run on through the deaths of their daemons, in the same processes and on the same slots, and each ends with its
-// own exit code and all of its output, whether a daemon was there or not.
+// Promise 3: sixteen jobs run on through the deaths of their daemons, in the same processes and on the same slots, and
+// each ends with its own exit code and all of its output, whether a daemon was there or not.
 func TestPromise03RunningJobsSurviveTheDaemon(t *testing.T) {
 	const jobs, lines = 16, 20
 	d := newDaemons(t, jobs)
@@ -26,7 +26,8 @@ func TestPromise03RunningJobsSurviveTheDaemon(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("jobs:\n")
 	for i := range jobs { // each runs for 2 to 6 s once all are up, and says where and to what end
-		fmt.Fprintf(&file, "  - {name: j%d, command: [sh, -c, 'echo on $TRAINYARD_DEVICES; until [ -e go ]; do sleep 0.1; done; for i in $(seq %d); do echo line $i; sleep %.2f; done; exit %d']}\n",
+		fmt.Fprintf(&file, "  - {name: j%d, command: [sh, -c, 'echo on $TRAINYARD_DEVICES; until [ -e go ]; do sleep "+
+			"0.1; done; for i in $(seq %d); do echo line $i; sleep %.2f; done; exit %d']}\n",
 			i, lines, 0.1+0.013*float64(i), i)
 	}
 	d.submit(file.String())
@@ -74,13 +75,14 @@ func TestPromise03RunningJobsSurviveTheDaemon(t *testing.T) {
 	t.Logf("%d jobs through %d kills; a daemon is up and answers within %v", jobs, adoptKills, took)
 }
 
-// Promise 7: a job whose shim is silent for a while, or whose socket is gone, is neither given up nor started again, also by a daemon
-// that begins meanwhile.
+// Promise 7: a job whose shim is silent for a while, or whose socket is gone, is neither given up nor started again,
+// also by a daemon that starts meanwhile.
 func TestPromise07SilenceIsNotFailure(t *testing.T) {
 	d := newDaemons(t, 2)
 	l := d.up()
 	const waits = "until [ -e go ]; do sleep 0.05; done; exit "
-	d.submit("jobs: [{name: frozen, command: [sh, -c, '" + waits + "5']}, {name: cut-off, command: [sh, -c, '" + waits + "6']}]")
+	d.submit("jobs: [{name: frozen, command: [sh, -c, '" + waits + "5']}, {name: cut-off, command: [sh, -c, '" + waits +
+		"6']}]")
 	d.until("frozen", "running")
 	d.until("cut-off", "running")
 	frozen, err := d.state.RunDir(0, 1).Alive()
@@ -117,8 +119,8 @@ func TestPromise07SilenceIsNotFailure(t *testing.T) {
 	d.end(l)
 }
 
-// Promise 8: while a daemon is stopped the folder is refused to another. If its lock is lost all the same, the new one decides alone: what
-// the old one was asked for meanwhile is not acknowledged, and it ends.
+// Promise 8: while a daemon is stopped the folder is refused to another. If its lock is lost all the same, the new one
+// decides alone: what the old one was asked for meanwhile is not acknowledged, and it ends.
 func TestPromise08StaleManagerCannotAct(t *testing.T) {
 	d := newDaemons(t, 1)
 	stale := d.up()
@@ -137,7 +139,8 @@ func TestPromise08StaleManagerCannotAct(t *testing.T) {
 	}()
 	time.Sleep(100 * time.Millisecond) // it is asked while its socket is the folder's
 	refused := d.serve("")
-	if !refused.within(patience) || refused.cmd.ProcessState.ExitCode() != exitConflict || !strings.Contains(refused.stderr.String(), "in use") {
+	if !refused.within(patience) || refused.cmd.ProcessState.ExitCode() != exitConflict ||
+		!strings.Contains(refused.stderr.String(), "in use") {
 		t.Fatalf("a second daemon: %v\n%s", refused.cmd.ProcessState, &refused.stderr)
 	}
 	if err := os.Remove(filepath.Join(string(d.state), "lock")); err != nil {
@@ -189,8 +192,9 @@ func copyFile(t *testing.T, to, from string) {
 	}
 }
 
-// Promise 10: a folder whose log is missing, empty, older than the folder or of another program is refused with a text that says what to do,
-// each time; the job that runs there is left alone, and goes on under its daemon once the log is back.
+// Promise 10: a folder whose log is missing, empty, older than the folder or of another program is refused with a text
+// that says what to do, each time; the job that runs there is left alone, and goes on under its daemon once the log is
+// back.
 func TestPromise10WrongStateIsRefused(t *testing.T) {
 	d := newDaemons(t, 2)
 	l := d.up()
@@ -214,8 +218,10 @@ func TestPromise10WrongStateIsRefused(t *testing.T) {
 	}{
 		{"missing", "put the log back, or begin in an empty folder", func() { must(t, os.Remove(path)) }},
 		{"empty", "is empty: put the one that belongs here back", func() { must(t, os.Truncate(path, 0)) }},
-		{"older", "the log is older than the folder; restore the log that belongs to it", func() { copyFile(t, path, path+".older") }},
-		{"of another program", "not a database", func() { must(t, os.WriteFile(path, []byte(strings.Repeat("once upon a time ", 500)), 0o600)) }},
+		{"older", "the log is older than the folder; restore the log that belongs to it",
+			func() { copyFile(t, path, path+".older") }},
+		{"of another program", "not a database",
+			func() { must(t, os.WriteFile(path, []byte(strings.Repeat("once upon a time ", 500)), 0o600)) }},
 		{"cut", "malformed", func() { must(t, os.Truncate(path, 8192)) }},
 	} {
 		copyFile(t, path, path+".whole")
@@ -225,7 +231,8 @@ func TestPromise10WrongStateIsRefused(t *testing.T) {
 			if !bad.within(patience) {
 				t.Fatalf("%s: it is served", c.name)
 			}
-			if code := bad.cmd.ProcessState.ExitCode(); code == 0 || code == 2 || !strings.Contains(bad.stderr.String(), c.says) {
+			if code := bad.cmd.ProcessState.ExitCode(); code == 0 || code == 2 ||
+				!strings.Contains(bad.stderr.String(), c.says) {
 				t.Errorf("%s: code %d, want %q:\n%s", c.name, code, c.says, &bad.stderr)
 			}
 		}

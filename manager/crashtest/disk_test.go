@@ -21,8 +21,8 @@ func mount(t *testing.T, from, path, kind string, flags uintptr, options string)
 	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
 }
 
-// Promise 10, full disk: what cannot be made durable is not acknowledged, and the daemon ends and says why; the job that runs goes on. With
-// room again the next daemon has all that was acknowledged, and the end of the job.
+// Promise 10, full disk: what cannot be made durable is not acknowledged, and the daemon ends and says why; the job
+// that runs goes on. With room again the next daemon has all that was acknowledged, and the end of the job.
 func TestPromise10FullDisk(t *testing.T) {
 	d := newDaemons(t, 1)
 	mount(t, "none", string(d.state), "tmpfs", 0, "size=3M,mode=0700")
@@ -42,16 +42,20 @@ func TestPromise10FullDisk(t *testing.T) {
 	acknowledged, refused := map[string]int{}, error(nil)
 	for n := 0; refused == nil && n < 2000; n++ { // what room its files have is used up first
 		name := fmt.Sprint("n", n)
-		doc, err := d.dial().Submit(t.Context(), d.submission("jobs: [{name: "+name+", command: ['true'], submit: 10h}]"))
+		doc, err := d.dial().Submit(t.Context(),
+			d.submission("jobs: [{name: "+name+", command: ['true'], submit: 10h}]"))
 		if refused = err; err == nil {
 			acknowledged[name] = doc.Jobs[0].ID
 		}
 	}
-	if !unanswered(refused) || !l.within(patience) || l.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(l.stderr.String(), "full") {
-		t.Errorf("%v after %d jobs, want the daemon to end and say why: %v\n%s", refused, len(acknowledged), l.cmd.ProcessState, &l.stderr)
+	if !unanswered(refused) || !l.within(patience) || l.cmd.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(l.stderr.String(), "full") {
+		t.Errorf("%v after %d jobs, want the daemon to end and say why: %v\n%s", refused, len(acknowledged),
+			l.cmd.ProcessState, &l.stderr)
 	}
 	again := d.serve("")
-	if again.within(patience/10) && !strings.Contains(again.stderr.String(), "full") && !strings.Contains(again.stderr.String(), "no space") {
+	if again.within(patience/10) && !strings.Contains(again.stderr.String(), "full") &&
+		!strings.Contains(again.stderr.String(), "no space") {
 		t.Errorf("another daemon without room:\n%s", &again.stderr)
 	}
 	again.kill()
@@ -84,7 +88,8 @@ func TestPromise10ReadOnly(t *testing.T) {
 	mount(t, string(d.state), same, "", unix.MS_BIND, "")
 	must(t, unix.Mount("", same, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 	bad := live(t, d.dir, "", nil, "serve", "--state", "same", "--slots", "1")
-	if !bad.within(patience) || bad.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(bad.stderr.String(), "read-only") {
+	if !bad.within(patience) || bad.cmd.ProcessState.ExitCode() == 0 ||
+		!strings.Contains(bad.stderr.String(), "read-only") {
 		t.Errorf("a daemon of a folder that is read-only: %v\n%s", bad.cmd.ProcessState, &bad.stderr)
 	}
 	must(t, os.WriteFile(filepath.Join(d.dir, "go"), nil, 0o600))

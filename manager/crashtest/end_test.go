@@ -69,8 +69,8 @@ func (c *campaign) tell() {
 	}
 }
 
-// checkJobs: all jobs that were acknowledged are there and ended as they should. Those whose acknowledgement was lost with
-// their manager are there as well: the file was read to its end.
+// checkJobs: all jobs that were acknowledged are there and ended as they should. Those whose acknowledgement was lost
+// with their manager are there as well: the file was read to its end.
 func (c *campaign) checkJobs(d doc) {
 	if len(d.Jobs) != len(c.jobs) {
 		c.t.Fatalf("%d jobs in the end, want %d", len(d.Jobs), len(c.jobs))
@@ -81,7 +81,8 @@ func (c *campaign) checkJobs(d doc) {
 		c.names = append(c.names, got.Name)
 		want := c.find(got.Name)
 		if got.Status != want.status || want.status != "cancelled" && got.ExitCode != want.code {
-			c.t.Errorf("job %d %s: %s with code %d after %d attempts, want %s with %d", i, got.Name, got.Status, got.ExitCode, got.Attempts, want.status, want.code)
+			c.t.Errorf("job %d %s: %s with code %d after %d attempts, want %s with %d", i, got.Name, got.Status,
+				got.ExitCode, got.Attempts, want.status, want.code)
 		}
 	}
 	for name := range c.accepted {

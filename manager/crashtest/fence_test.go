@@ -60,7 +60,8 @@ func TestOneManager(t *testing.T) {
 	if !two.within(patience) {
 		t.Fatal("the second manager does not give up")
 	}
-	if code := two.cmd.ProcessState.ExitCode(); code != exitConflict || !strings.Contains(two.stderr.String(), "in use") {
+	if code := two.cmd.ProcessState.ExitCode(); code != exitConflict ||
+		!strings.Contains(two.stderr.String(), "in use") {
 		t.Errorf("the second manager: code %d, want %d: %s", code, exitConflict, &two.stderr)
 	}
 	one.signal(syscall.SIGCONT)
@@ -72,8 +73,8 @@ func TestOneManager(t *testing.T) {
 	}
 }
 
-// Ensure that a manager that was stopped, and whose lock was lost meanwhile, as on a file system that forgets locks, can
-// do no harm once it goes on: its orders are refused, what it decides never becomes part of the log, and it ends.
+// Ensure that a manager that was stopped, and whose lock was lost meanwhile, as on a file system that forgets locks,
+// can do no harm once it goes on: its orders are refused, what it decides never becomes part of the log, and it ends.
 func TestStaleManager(t *testing.T) {
 	dir := pair(t)
 	line, runs := await("first: attempt 1 runs")

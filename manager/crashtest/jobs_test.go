@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The moments at which a job's user cancels it, as the lines of the program tell them.
+// The moments at which a job's user cancels it, as the lines of the program show them.
 const (
 	whileWaiting  = "it waits"
 	whileRunning  = "runs on"
@@ -33,7 +33,8 @@ type job struct {
 
 // train is the command of a trainer with steps of 20 ms.
 func train(steps int, more ...string) []string {
-	return append([]string{trainer, "--steps", fmt.Sprint(steps), "--step-time", "20ms", "--batch", "16", "--checkpoint-every", "10"}, more...)
+	return append([]string{trainer, "--steps", fmt.Sprint(steps), "--step-time", "20ms", "--batch", "16",
+		"--checkpoint-every", "10"}, more...)
 }
 
 func finishes(name string, gpus, steps int, submit string) job {
@@ -49,11 +50,12 @@ func victim(name, when, submit string, more ...string) job {
 	return job{name: name, command: train(1<<20, more...), gpus: 1, submit: submit, cancel: when, status: "cancelled"}
 }
 
-// jobs are what a campaign runs on four slots: long ones that are preempted by the short ones that come later, some that
-// fail in all the ways there are, some that are cancelled.
+// jobs are what a campaign runs on four slots: long ones that are preempted by the short ones that come later, some
+// that fail in all the ways there are, some that are cancelled.
 func jobs() []job {
 	list := []job{
-		finishes("long-1", 1, 120, "0s"), finishes("long-2", 2, 200, "0s"), finishes("long-3", 1, 120, "0s"), finishes("long-4", 2, 200, "300ms"),
+		finishes("long-1", 1, 120, "0s"), finishes("long-2", 2, 200, "0s"), finishes("long-3", 1, 120, "0s"),
+		finishes("long-4", 2, 200, "300ms"),
 		victim("waits", whileWaiting, "100ms"),
 		victim("runs", whileRunning, "1s"),
 		victim("stops", whileStopping, "200ms", "--save-time", "10s"), // the grace is over long before
@@ -87,7 +89,8 @@ func writeJobs(t testing.TB, dir string, list []job) (path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "  - name: %s\n    command: %s\n    gpus: %d\n    submit: %s\n", j.name, command, j.gpus, j.submit)
+		fmt.Fprintf(&b, "  - name: %s\n    command: %s\n    gpus: %d\n    submit: %s\n", j.name, command, j.gpus,
+			j.submit)
 		if j.extra != "" {
 			fmt.Fprintf(&b, "    %s\n", j.extra)
 		}

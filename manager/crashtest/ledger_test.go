@@ -23,7 +23,7 @@ type witness struct {
 // ledger is what the processes saw, see examples/trainer/ledger.go.
 type ledger struct {
 	runs  map[attempt]*witness
-	order []attempt // as they began
+	order []attempt // as they started
 	wrong []string  // lines that must not be there
 }
 
@@ -59,12 +59,13 @@ func (l *ledger) read(f []string) {
 	case f[0] == "end" && run != nil && run.ended.IsZero():
 		run.code, run.ended = number(4), moment(6)
 	case f[0] == "resume" && run != nil:
-	default: // an overlap, a second begin or end
+	default: // an overlap, a second start or end
 		l.wrong = append(l.wrong, strings.Join(f, " "))
 	}
 }
 
-// check: no two processes had a job or a device at once, none began twice, and the attempts of a job began in order.
+// check: no two processes had a job or a device at once, none started twice, and the attempts of a job started in
+// order.
 func (l *ledger) check(t *testing.T) {
 	t.Helper()
 	for _, line := range l.wrong {
@@ -80,7 +81,8 @@ func (l *ledger) check(t *testing.T) {
 		run := l.runs[a]
 		for d := range strings.SplitSeq(run.devices, ",") {
 			if run.began.Before(until[d]) {
-				t.Errorf("ledger: attempt %d of job %d began on %s before the last one there had ended", a.number, a.job, d)
+				t.Errorf("ledger: attempt %d of job %d began on %s before the last one there had ended", a.number,
+					a.job, d)
 			}
 			until[d] = run.ended
 		}

@@ -30,15 +30,17 @@ type life struct {
 // begin starts a life that runs the jobs of dir on four slots. Each line it says is passed to line.
 func begin(t *testing.T, dir, armed string, line func(string), more ...string) *life {
 	t.Helper()
-	args := []string{"run", "jobs.yaml", "--state", "state", "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.4"}
+	args := []string{"run", "jobs.yaml", "--state", "state", "--slots", "4", "--set", "*.min_run=0", "--set",
+		"*.thresholds=0.4"}
 	return live(t, dir, armed, line, append(args, more...)...)
 }
 
-// live starts a life in folder dir, armed with a failpoint if that is not "". Each line it says is passed to line, from a
-// goroutine of its own.
+// live starts a life in folder dir, armed with a failpoint if that is not "". Each line it says is passed to line, from
+// a goroutine of its own.
 func live(t testing.TB, dir, armed string, line func(string), args ...string) *life {
 	t.Helper()
-	l := &life{t: t, cmd: exec.Command(trainyard, args...), began: time.Now(), heard: make(chan struct{}), over: make(chan struct{})}
+	l := &life{t: t, cmd: exec.Command(trainyard, args...), began: time.Now(), heard: make(chan struct{}),
+		over: make(chan struct{})}
 	l.cmd.Dir, l.cmd.Stdout = dir, &l.stdout
 	l.cmd.Env = append(os.Environ(), failpoint.Variable+"="+armed)
 	out, err := l.cmd.StderrPipe()
@@ -51,7 +53,7 @@ func live(t testing.TB, dir, armed string, line func(string), args ...string) *l
 	go l.listen(out, line)
 	go func() {
 		<-l.heard
-		_ = l.cmd.Wait() // its state tells
+		_ = l.cmd.Wait() // its state says how it ended
 		close(l.over)
 	}()
 	t.Cleanup(l.kill)

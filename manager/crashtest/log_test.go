@@ -45,7 +45,8 @@ func readLog(t *testing.T, dir string) *eventLog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &eventLog{runs: make(map[attempt]*record), last: make(map[sched.JobID]int), target: make(map[sched.JobID][]sched.GPUID),
+	l := &eventLog{runs: make(map[attempt]*record), last: make(map[sched.JobID]int),
+		target:  make(map[sched.JobID][]sched.GPUID),
 		holders: make(map[sched.GPUID]attempt)}
 	if l.origin, err = time.Parse(time.RFC3339Nano, r.Header().Origin); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func (l *eventLog) fold(e *sched.Event) {
 	}
 }
 
-// start: attempts are numbered without a hole, and hold GPUs that nobody else holds.
+// start: attempts are numbered without a hole, and hold GPUs that no one else holds.
 func (l *eventLog) start(a attempt) {
 	id := sched.JobID(a.job)
 	if a.number != l.last[id]+1 || a.number > 1 && !l.run(attempt{a.job, a.number - 1}).over {
@@ -127,7 +128,7 @@ func say(e *sched.Event, why string) string {
 	return fmt.Sprintf("seq %d, %v of job %d attempt %d: %s", e.Seq, e.Kind, e.Job, e.Attempt, why)
 }
 
-// check: what is begun is ended, once.
+// check: what is started is ended, once.
 func (l *eventLog) check(t *testing.T) {
 	t.Helper()
 	for _, text := range l.wrong {

@@ -28,7 +28,8 @@ func withPrograms(run func() int) (code int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	trainyard, trainer = filepath.Join(dir, "trainyard"), filepath.Join(dir, "trainer")
-	for _, args := range [][]string{{"-tags", "failpoints", "-o", trainyard, "../../cmd/trainyard"}, {"-o", trainer, "../../examples/trainer"}} {
+	for _, args := range [][]string{{"-tags", "failpoints", "-o", trainyard, "../../cmd/trainyard"},
+		{"-o", trainer, "../../examples/trainer"}} {
 		build := exec.Command("go", append([]string{"build"}, args...)...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

@@ -39,7 +39,7 @@ func evidence(t *testing.T) []*served {
 }
 
 // Promise 1: a job that was acknowledged is there, under its number and name, however often the daemon is killed; of
-// jobs that were handed in together all are there or none; what was cancelled stays so.
+// jobs that were submitted together all are there or none; what was cancelled stays so.
 func TestPromise01NoAcknowledgedJobIsLost(t *testing.T) {
 	kills, acknowledged, points := 0, 0, 0
 	for _, s := range evidence(t) {
@@ -107,7 +107,7 @@ func TestPromise02AtMostOneLiveAttempt(t *testing.T) {
 }
 
 // Promise 4: who is done never starts again, and all GPU time is accounted for: the service of the jobs as they are
-// told of it, the time in which their processes came up, and idle time are that of the machine.
+// reported, the time in which their processes came up, and idle time are that of the machine.
 func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 	for _, s := range evidence(t) {
 		b := accounts(t, s)

@@ -57,7 +57,8 @@ func (d *daemons) up() *life {
 func (d *daemons) answers(l *life) api.Info {
 	d.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second) // who answers may be an earlier one, which is stopped
+		// who answers may be an earlier one, which is stopped
+		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second)
 		info, err := d.dial().Info(ctx)
 		cancel()
 		if err == nil && info.PID == l.cmd.Process.Pid {
@@ -84,7 +85,7 @@ func (d *daemons) dial() *api.Client {
 	return d.client
 }
 
-// submit hands in a job file, which must be taken.
+// submit submits a job file, which must be taken.
 func (d *daemons) submit(file string) []api.Estimate {
 	d.t.Helper()
 	doc, err := d.dial().Submit(d.t.Context(), d.submission(file))
@@ -162,5 +163,6 @@ func (d *daemons) end(l *life) {
 
 // unanswered reports whether a request may or may not have been heard: the daemon died.
 func unanswered(err error) bool {
-	return errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrStopped) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrStopped) ||
+		errors.Is(err, context.DeadlineExceeded)
 }

@@ -35,7 +35,7 @@ const (
 type outside struct {
 	mu        sync.Mutex
 	jobs      map[int]string  // acknowledged, by number
-	lists     [][]string      // names of jobs that were handed in together
+	lists     [][]string      // names of jobs that were submitted together
 	cancelled map[string]bool // acknowledged, by name
 	real      []string        // names of those acknowledged that run
 }
@@ -51,7 +51,7 @@ type served struct {
 	log   *eventLog
 }
 
-// campaignServed kills daemons of a new folder n times, while clients hand in jobs and cancel others, and has a last
+// campaignServed kills daemons of a new folder n times, while clients submit jobs and cancel others, and has a last
 // one end those that run.
 func campaignServed(t *testing.T, n int, seed uint64) *served {
 	s := &served{daemons: newDaemons(t, 4, "--set", "*.min_run=0", "--set", "*.thresholds=0.2"),
@@ -95,7 +95,7 @@ func (s *served) shoot() {
 	}
 }
 
-// client hands in lists of jobs and cancels some, and keeps what was acknowledged. A request that is not answered is
+// client submits lists of jobs and cancels some, and keeps what was acknowledged. A request that is not answered is
 // forgotten.
 func (s *served) client(ctx context.Context, number int, r *rand.Rand) {
 	var c *api.Client

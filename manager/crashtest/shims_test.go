@@ -31,7 +31,7 @@ func TestShimsKilled(t *testing.T) {
 	t.Logf("shims killed at %v; %d starts", all.reached, all.starts)
 }
 
-// manyShort are jobs of which one begins, and another ends, at any time.
+// manyShort are jobs of which one starts, and another ends, at any time.
 func manyShort() (list []job) {
 	for i := range 40 {
 		at := fmt.Sprintf("%dms", 50*i)
@@ -39,7 +39,8 @@ func manyShort() (list []job) {
 		case 3:
 			list = append(list, fails(fmt.Sprintf("fails-%d", i), 1, 3, at, train(12, "--fail-at", "8")...))
 		case 7:
-			list = append(list, fails(fmt.Sprintf("shell-%d", i), 1, 7, at, "sh", "-c", strings.Join(train(8), " ")+"; exit 7"))
+			list = append(list, fails(fmt.Sprintf("shell-%d", i), 1, 7, at, "sh", "-c", strings.Join(train(8), " ")+
+				"; exit 7"))
 		default:
 			list = append(list, finishes(fmt.Sprintf("short-%d", i), 1+i%2, 10, at))
 		}

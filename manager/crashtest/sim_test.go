@@ -15,12 +15,12 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// simError is how far the average JCT of a simulation of a live run may lie beside that of the run.
+// simError is how far the average JCT of a simulation of a live run may lie from that of the run.
 const simError = 0.05
 
-// Promise 12: a simulation of what a daemon was given has the JCTs that its jobs had, within 5 percent on average. The simulation knows how
-// long each job held its slots; that it had to wait, and for how long, it finds itself. (TestPromise12ReplayOfRealJobs in cmd/trainyard has several
-// systems decide again what they decided live.)
+// Promise 12: a simulation of what a daemon was given has the JCTs that its jobs had, within 5 percent on average. The
+// simulation knows how long each job held its slots; that it had to wait, and for how long, it finds itself.
+// (TestPromise12ReplayOfRealJobs in cmd/trainyard has several systems decide again what they decided live.)
 func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 	for _, system := range []string{"fifo", "fifo-skip"} {
 		t.Run(system, func(t *testing.T) {
@@ -29,7 +29,8 @@ func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 			var file strings.Builder
 			file.WriteString("jobs:\n")
 			for i := range 12 { // more than fit, at once and later
-				fmt.Fprintf(&file, "  - {name: j%d, gpus: %d, submit: %dms, command: [sleep, '%.2f']}\n", i, 1+i*i%4, 200*(i/3), .3+.25*float64(i%5))
+				fmt.Fprintf(&file, "  - {name: j%d, gpus: %d, submit: %dms, command: [sleep, '%.2f']}\n", i, 1+i*i%4,
+					200*(i/3), .3+.25*float64(i%5))
 			}
 			s.submit(file.String())
 			for i := range 12 {
@@ -54,7 +55,8 @@ func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 				spec := *e.Spec
 				held := b.held[e.Job] / float64(spec.GPUs.Want)
 				spec.Submit, spec.NotBef, spec.Task = max(e.Spec.NotBef-begun, 0), 0, ""
-				jobs.Jobs = append(jobs.Jobs, trace.Job{Spec: spec, Duration: time.Duration(held * float64(time.Second))})
+				jobs.Jobs = append(jobs.Jobs,
+					trace.Job{Spec: spec, Duration: time.Duration(held * float64(time.Second))})
 			})
 			sum := 0.0
 			for _, d := range live {

@@ -1,5 +1,5 @@
-// Package jobfile reads a list of jobs to be run on one machine from a YAML file. This is a complete file; only jobs and
-// the command of each are required:
+// Package jobfile reads a list of jobs to be run on one machine from a YAML file. This is a complete file; only jobs
+// and the command of each are required:
 //
 //	defaults:                       # any key of a job but name, count and after; env is merged, the rest replaced
 //	  grace: 10s
@@ -20,14 +20,14 @@
 //	    # directory, when all is saved, default none
 //	    checkpoint: {signal: USR1, ready_file: .ckpt-done}
 //	    grace: 30s                  # from SIGTERM to SIGKILL; default 30s
-//	    submit: 5s                  # when it is handed in, after the start; default 0s
+//	    submit: 5s                  # when it is submitted, after the start; default 0s
 //	    after: [prepare]            # jobs that must be done first; a name with a count means all of its copies
 //	    user: ann                   # default of user, group, model and class: unknown
 //	    group: vision
 //	    model: resnet50
 //	    class: cv
 //	    priority: 5                 # larger first, where a system looks at it; default 0
-//	    progress: {from: tqdm}      # which of its logs tell it: auto, own, tqdm, hf, lightning or steps; default auto;
+//	    progress: {from: tqdm}      # which of its logs has it: auto, own, tqdm, hf, lightning or steps; default auto;
 //	                                # or regex: a pattern with groups such as (?P<step>...)
 //	    # restarts after a failure of its own, the rest before each, and after which ends alone; default 0, 0s, all; retries: 2 is
 //	    # the same without the others
@@ -40,15 +40,16 @@
 //	    gpu_use: 0.4                # of each GPU when alone, 0 to 1; default 0, unknown. Who shares must say both, and
 //	    epochs: 90                  # how many it trains; default unknown
 //
-// Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a circle of jobs that wait for each
-// other, a reserved variable, or an anchor, alias, tag or merge key is an error that says where it is, what it is and what
-// is wanted:
+// Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a circle of jobs that wait for
+// each other, a reserved variable, or an anchor, alias, tag or merge key is an error that says where it is, what it is
+// and what is wanted:
 //
 //	jobfile: jobs.yaml:2:14: command "python train.py", want a list of arguments, as in [python, train.py] (no shell reads it)
 //
-// Numbers and truth values in command and env are text, taken as written. Names are of letters, digits, dots, underscores
-// and dashes, so that they can be printed anywhere. A file has at most MaxFile bytes and 100 keys in a mapping in block style, a
-// list at most MaxJobs jobs; package task has the limits of a command and an environment.
+// Numbers and truth values in command and env are text, taken as written. Names are of letters, digits, dots,
+// underscores and dashes, so that they can be printed anywhere. A file has at most MaxFile bytes and 100 keys in a
+// mapping in block style, a list at most MaxJobs jobs; package task has the limits of a command and an environment.
 //
-// The package deliberately knows nothing of the machine: whether folders exist and jobs fit is found out by those who run them.
+// The package deliberately knows nothing of the machine: whether folders exist and jobs fit is found out by those who
+// run them.
 package jobfile

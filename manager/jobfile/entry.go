@@ -49,7 +49,7 @@ type after struct {
 // copies returns how many jobs e stands for.
 func (e *entry) copies() int { return max(e.count, 1) }
 
-// submit returns when the jobs of e are handed in.
+// submit returns when the jobs of e are submitted.
 func (e *entry) submit() time.Duration { return time.Duration(e.spec.Submit) }
 
 // newEntry returns an entry with the documented defaults.
@@ -83,7 +83,8 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	case e.count > 1 && e.task.Checkpoint.Dir != "":
 		r.Fail(n, "checkpoint dir of %d jobs alike, want none: each has a folder of its own", e.count)
 	case batch.PerGPU > 0 && int64(batch.PerGPU)*int64(gpus.Max) < int64(batch.Min):
-		r.Fail(n, "batch of at least %d on at most %d x %d, want per_gpu_max times GPUs to reach global_min", batch.Min, gpus.Max, batch.PerGPU)
+		r.Fail(n, "batch of at least %d on at most %d x %d, want per_gpu_max times GPUs to reach global_min", batch.Min,
+			gpus.Max, batch.PerGPU)
 	case taskErr != nil:
 		r.Fail(n, "%v", taskErr)
 	case specErr != nil:
@@ -229,7 +230,7 @@ func (r *reader) argument(what string, n ast.Node, check func(string) error) str
 	return s
 }
 
-// asList returns what a command written as one text looks like as a list, if that can be told, cut if it is long.
+// asList returns what a command written as one text looks like as a list, if that can be known, cut if it is long.
 func asList(s string) string {
 	words := strings.Fields(s)
 	if len(words) == 0 || strings.ContainsAny(s, "\"'\\`$&|;<>(){}[]*?#~,:!%@") {
@@ -251,7 +252,9 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 	var c task.Checkpoint
 	r.Mapping(n, key, []strictyaml.Field{
 		strictyaml.Key("dir", func(_ string, n ast.Node) { r.dir("checkpoint dir", n, &c.Dir) }),
-		strictyaml.Key("signal", func(_ string, n ast.Node) { r.word("checkpoint signal", n, task.Signals, &c.Signal) }),
+		strictyaml.Key("signal", func(_ string, n ast.Node) {
+			r.word("checkpoint signal", n, task.Signals, &c.Signal)
+		}),
 		strictyaml.Key("ready_file", func(_ string, n ast.Node) {
 			c.Ready = r.argument("checkpoint ready_file", n, task.CheckArg)
 			if err := task.CheckReady(c.Ready); r.Err() == nil && err != nil {
@@ -265,7 +268,7 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 // logs are the words for a progress.From.
 var logs = []string{"auto", "own", "tqdm", "hf", "lightning", "steps"}
 
-// progress reads which logs tell how far a job is, or by which pattern.
+// progress reads which logs say how far a job is, or by which pattern.
 func (r *reader) progress(key string, n ast.Node, t *task.Task) {
 	t.Progress, t.Pattern = "", ""
 	r.either(n, "from", "regex")
@@ -354,7 +357,8 @@ func (r *reader) dir(key string, n ast.Node, dst *string) {
 		r.Fail(n, "%s, want a path (a number goes in quotes)", strictyaml.Describe(key, n))
 		return
 	case s.Value[0] == '~':
-		r.Fail(n, key+" %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)", strictyaml.Quote(s.Value))
+		r.Fail(n, key+" %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)",
+			strictyaml.Quote(s.Value))
 		return
 	}
 	path := filepath.Clean(s.Value)
@@ -381,7 +385,9 @@ func (r *reader) env(key string, n ast.Node, dst, files *map[string]string) {
 		delete(env, name.Value)
 		delete(from, name.Value)
 		if _, ok := value.(*ast.MappingNode); !ok {
-			env[name.Value] = r.argument("env "+name.Value, value, func(s string) error { return task.CheckEnvValue(name.Value, s) })
+			env[name.Value] = r.argument("env "+name.Value, value, func(s string) error {
+				return task.CheckEnvValue(name.Value, s)
+			})
 			return
 		}
 		path := ""
@@ -459,7 +465,7 @@ func (r *reader) share(key string, n ast.Node, dst *sched.Consent) {
 	}
 }
 
-// duration reads a time with its unit, from lo to hi; wish says so.
+// duration reads a time with its unit, from lo to hi; wish is what an error asks for.
 func duration[T ~int64](r *reader, dst *T, lo, hi time.Duration, wish string) func(string, ast.Node) {
 	return func(key string, n ast.Node) {
 		s, _ := strictyaml.Plain(n)

@@ -12,21 +12,24 @@ import (
 // maxFuzz keeps an input from costing much more than others: a count multiplies.
 const maxFuzz = 1 << 12
 
-// FuzzParse checks that no input makes Parse panic, that an error is one line with a position, and that a list that was read
-// is what its documentation says.
+// FuzzParse checks that no input makes Parse panic, that an error is one line with a position, and that a list that was
+// read is what its documentation says.
 func FuzzParse(f *testing.F) {
 	f.Add(docExample(f))
 	f.Add("jobs: [{command: [a]}]")
-	f.Add("defaults: {command: [a, 1], env: {A: b}}\njobs:\n- {name: a, count: 3, after: [job-1, c]}\n- submit: 0\n- {name: c, gpus: {max: 2}}\n")
+	f.Add("defaults: {command: [a, 1], env: {A: b}}\njobs:\n- {name: a, count: 3, after: [job-1, c]}\n- submit: 0\n" +
+		"- {name: c, gpus: {max: 2}}\n")
 	f.Add("jobs: [{command: [a], name: a, after: [b]}, {command: [a], name: b, after: [a]}]")
-	f.Add("jobs:\n- command: [sh, -c, \"\\0\\xff\\ud800\", |\n  a\n  ]\n  dir: ../../~\n  env: {LD_PRELOAD: x, \"A\\0\": y}\n")
+	f.Add("jobs:\n- command: [sh, -c, \"\\0\\xff\\ud800\", |\n  a\n  ]\n  dir: ../../~\n  env: {LD_PRELOAD: x, " +
+		"\"A\\0\": y}\n")
 	f.Fuzz(func(t *testing.T, src string) {
 		if len(src) > maxFuzz {
 			return
 		}
 		l, err := Parse([]byte(src), "/lab/f")
 		if err != nil {
-			if msg := err.Error(); !strings.HasPrefix(msg, "jobfile: /lab/f:") || !strings.Contains(msg, ", want ") || strings.ContainsAny(msg, "\n\x00") {
+			if msg := err.Error(); !strings.HasPrefix(msg, "jobfile: /lab/f:") || !strings.Contains(msg, ", want ") ||
+				strings.ContainsAny(msg, "\n\x00") {
 				t.Fatalf("error %q", msg)
 			}
 			return
@@ -53,7 +56,8 @@ func check(l *File) string {
 		switch {
 		case j.Spec.Validate() != nil:
 			return name + ": " + j.Spec.Validate().Error()
-		case name == "" || len(name) > MaxName || names[name] || strings.Trim(name, nameChars) != "" || strings.Contains(name, ".."):
+		case name == "" || len(name) > MaxName || names[name] || strings.Trim(name, nameChars) != "" ||
+			strings.Contains(name, ".."):
 			return "name " + name
 		case j.Submit < 0 || sched.Time(j.Submit) != j.Spec.Submit || i > 0 && j.Submit < l.Jobs[i-1].Submit:
 			return name + ": submit"

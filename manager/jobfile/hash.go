@@ -35,8 +35,8 @@ type line struct {
 	Task     string           `json:"task"` // SHA-256 of the encoded task
 }
 
-// hash returns the SHA-256 of the jobs, one line of JSON each; tasks[i] is taskHash of job i. The folders of tasks are part
-// of it: the same list in another folder runs other programs.
+// hash returns the SHA-256 of the jobs, one line of JSON each; tasks[i] is taskHash of job i. The folders of tasks are
+// part of it: the same list in another folder runs other programs.
 func hash(jobs []Job, tasks []string) string {
 	h := sha256.New()
 	h.Write([]byte(hashVersion))
@@ -45,7 +45,8 @@ func hash(jobs []Job, tasks []string) string {
 		s := &jobs[i].Spec
 		l := line{
 			Submit: int64(jobs[i].Submit), Name: s.Name, User: s.User, Group: s.Group, Model: s.Model, Class: s.Class,
-			Priority: s.Priority, GPUs: s.GPUs, Batch: s.Batch, CPUs: s.CPUs, Memory: s.MemoryGB, GPUMem: s.GPUMemGB, GPUUse: s.Util, Epochs: s.Epochs,
+			Priority: s.Priority, GPUs: s.GPUs, Batch: s.Batch, CPUs: s.CPUs, Memory: s.MemoryGB, GPUMem: s.GPUMemGB,
+			GPUUse: s.Util, Epochs: s.Epochs,
 			Share: shares[s.Share], Retries: s.Retries, WallTime: int64(s.WallTime), After: s.After, Task: tasks[i],
 		}
 		if err := out.Encode(l); err != nil {

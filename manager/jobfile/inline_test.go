@@ -39,9 +39,12 @@ func TestInlineErrors(t *testing.T) {
 		{nil, one, "", "", "jobfile: no command, want one, as in: python train.py"},
 		{[]string{""}, one, "", "", `jobfile: command begins with "", want a program`},
 		{[]string{"a", "\x00"}, one, "", "", "jobfile: command[1] has a NUL byte, want none"},
-		{[]string{"a"}, sched.Rigid(0), "", "", "jobfile: gpus 0..0 with default 0, want min <= default <= max from 1 to 1024"},
-		{[]string{"a"}, sched.Range{Min: 2, Want: 1, Max: 4}, "", "", "jobfile: gpus 2..4 with default 1, want min <= default <= max from 1 to 1024"},
-		{[]string{"a"}, one, "12", "", `jobfile: name "12" is a number, want a letter, _, - or dot in it: a number means the job that has it`},
+		{[]string{"a"}, sched.Rigid(0), "", "", "jobfile: gpus 0..0 with default 0, want min <= default <= max from " +
+			"1 to 1024"},
+		{[]string{"a"}, sched.Range{Min: 2, Want: 1, Max: 4}, "", "", "jobfile: gpus 2..4 with default 1, want min " +
+			"<= default <= max from 1 to 1024"},
+		{[]string{"a"}, one, "12", "", `jobfile: name "12" is a number, want a letter, _, - or dot in it: a number ` +
+			`means the job that has it`},
 		{[]string{"a"}, one, "a/b", "", `jobfile: name "a/b", want ` + nameWish},
 		{[]string{"a"}, one, "a", "\x00", "jobfile: dir has a NUL byte, want none"},
 	} {

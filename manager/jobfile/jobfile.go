@@ -16,16 +16,17 @@ import (
 
 // Limits of a list of jobs.
 const (
-	MaxFile  = 2 << 20          // bytes of a file: the tree of YAML takes up to 400 times as much memory
-	MaxJobs  = 100_000          // jobs, copies counted
-	MaxAfter = 1_000_000        // pairs of a job and one that it waits for
-	MaxTotal = 256 << 20        // bytes of the commands and environments of all jobs, copies counted: they are stored with each
+	MaxFile  = 2 << 20   // bytes of a file: the tree of YAML takes up to 400 times as much memory
+	MaxJobs  = 100_000   // jobs, copies counted
+	MaxAfter = 1_000_000 // pairs of a job and one that it waits for
+	// bytes of the commands and environments of all jobs, copies counted: they are stored with each
+	MaxTotal = 256 << 20
 	MaxGPUs  = 1024             // GPUs of a job
 	MaxName  = 64               // bytes of a job's name
 	MaxDelay = 8760 * time.Hour // of submit and wall_time: a year
 )
 
-// File is a list of jobs. Nobody changes it after it was read.
+// File is a list of jobs. No one changes it after it was read.
 type File struct {
 	Path string // as it was given
 	Hash string // SHA-256 in hexadecimal of what the jobs are, not of how the file is written; see hash
@@ -34,9 +35,10 @@ type File struct {
 
 // Job is one job of a list.
 type Job struct {
-	Submit time.Duration // when it is handed in, after the start; >= 0
-	Spec   sched.JobSpec // valid; Submit is that of the job, Name is unique, After are places in File.Jobs before the job's own
-	Task   task.Task     // valid; alike jobs share its command and environment
+	Submit time.Duration // when it is submitted, after the start; >= 0
+	// valid; Submit is that of the job, Name is unique, After are places in File.Jobs before the job's own
+	Spec sched.JobSpec
+	Task task.Task // valid; alike jobs share its command and environment
 }
 
 // Read reads the file at path. A file that cannot be read gives an error that wraps the reason, such as fs.ErrNotExist.
@@ -51,8 +53,8 @@ func Read(path string) (*File, error) {
 	return Parse(text, path)
 }
 
-// Parse reads a YAML list of jobs, see the package comment. name is the path of the file: it stands in errors, all of which
-// have the form "jobfile: FILE:LINE:COLUMN: what, want wish", and its folder is the one that dir is relative to.
+// Parse reads a YAML list of jobs, see the package comment. name is the path of the file: it stands in errors, all of
+// which have the form "jobfile: FILE:LINE:COLUMN: what, want WHAT", and its folder is the one that dir is relative to.
 func Parse(yaml []byte, name string) (*File, error) {
 	p, order, err := read(yaml, name)
 	if err != nil {

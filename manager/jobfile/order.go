@@ -86,11 +86,13 @@ func (r *reader) waits(p *plan) {
 			s, ok := p.spans[a.name]
 			switch {
 			case !ok:
-				r.Fail(a.at, "after %s%s, want the name of a job", strictyaml.Quote(a.name), suggest.Hint(a.name, p.known()))
+				r.Fail(a.at, "after %s%s, want the name of a job", strictyaml.Quote(a.name),
+					suggest.Hint(a.name, p.known()))
 			case s.entry == i:
 				r.Fail(a.at, "after %s is the job itself, want another", strictyaml.Quote(a.name))
 			case p.list[s.entry].submit() > e.submit():
-				r.Fail(a.at, "after %s, which is handed in later (at %v, this one at %v), want one that is not", strictyaml.Quote(a.name),
+				r.Fail(a.at, "after %s, which is handed in later (at %v, this one at %v), want one that is not",
+					strictyaml.Quote(a.name),
 					p.list[s.entry].submit(), e.submit())
 			}
 			if pairs += (s.last - s.first + 1) * e.copies(); pairs > MaxAfter {
@@ -122,9 +124,9 @@ func (p *plan) known() []string {
 	return list
 }
 
-// order returns the jobs by submit time and number, each after those it waits for; those in a circle, and behind one, are
-// missing. As no job waits for one that is handed in later, taking the first of those that wait for nothing
-// more keeps the submit times in order.
+// order returns the jobs by submit time and number, each after those it waits for; those in a circle, and behind one,
+// are missing. As no job waits for one that is submitted later, taking the first of those that wait for nothing more
+// keeps the submit times in order.
 func (p *plan) order() []int {
 	waiters := make([][]int, len(p.names)) // entries, by the job they wait for
 	first := make([]int, len(p.list))      // job of an entry
@@ -186,7 +188,8 @@ func (q *queue) Less(a, b int) bool {
 	return cmp.Or(cmp.Compare(q.p.list[q.p.of[x]].submit(), q.p.list[q.p.of[y]].submit()), cmp.Compare(x, y)) < 0
 }
 
-// circle returns jobs of which each waits for the next and the last for the first, none of them in order, where such are.
+// circle returns jobs of which each waits for the next and the last for the first, none of them in order, where such
+// are.
 func (p *plan) circle(order []int) []int {
 	placed := make([]bool, len(p.names))
 	for _, j := range order {

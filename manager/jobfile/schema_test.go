@@ -38,7 +38,8 @@ func published(t *testing.T) *schema {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []map[string]*schema{doc.Properties["defaults"].Properties, doc.Properties["jobs"].Items.Properties} {
+	for _, m := range []map[string]*schema{doc.Properties["defaults"].Properties,
+		doc.Properties["jobs"].Items.Properties} {
 		for key, s := range m {
 			if name, ok := strings.CutPrefix(s.Ref, "#/$defs/keys/"); ok {
 				m[key] = doc.Defs.Keys[name]
@@ -48,8 +49,8 @@ func published(t *testing.T) *schema {
 	return &doc.schema
 }
 
-// Ensure that the published schema has the keys that are read, no more and no less, at every level, and that words and whole numbers
-// are bounded as they are when read.
+// Ensure that the published schema has the keys that are read, no more and no less, at every level, and that words and
+// whole numbers are bounded as they are when read.
 func TestSchema(t *testing.T) {
 	s := published(t)
 	sameKeys(t, "the file", s, "defaults, jobs")
@@ -57,10 +58,14 @@ func TestSchema(t *testing.T) {
 	job := s.Properties["jobs"].Items
 	sameKeys(t, "a job", job, jobKeys)
 	for key, k := range job.Properties {
-		valuesOf(t, k, func(value string) string { return fmt.Sprintf("jobs: [{command: [a], %s: %s}, {}]", key, value) })
+		valuesOf(t, k, func(value string) string {
+			return fmt.Sprintf("jobs: [{command: [a], %s: %s}, {}]", key, value)
+		})
 		for _, m := range append(k.OneOf, k) {
 			if len(m.Properties) == 0 {
-				valuesOf(t, m, func(value string) string { return fmt.Sprintf("jobs: [{command: [a], %s: %s}, {}]", key, value) })
+				valuesOf(t, m, func(value string) string {
+					return fmt.Sprintf("jobs: [{command: [a], %s: %s}, {}]", key, value)
+				})
 				continue
 			}
 			_, err := Parse(fmt.Appendf(nil, "jobs: [{command: [a], %s: {nosuchkey: 1}}]", key), "f")
@@ -84,7 +89,8 @@ func sameKeys(t *testing.T, what string, s *schema, list string) {
 	}
 }
 
-// valuesOf checks the words and whole numbers of a key in the file that it makes, whose second job is wrong: 100,000 jobs take long.
+// valuesOf checks the words and whole numbers of a key in the file that it makes, whose second job is wrong: 100,000
+// jobs take long.
 func valuesOf(t *testing.T, s *schema, file func(value string) string) {
 	t.Helper()
 	refused := func(value, wish string) bool {
@@ -92,7 +98,8 @@ func valuesOf(t *testing.T, s *schema, file func(value string) string) {
 		return err != nil && strings.Contains(err.Error(), wish) && !strings.Contains(err.Error(), "without")
 	}
 	if s.Type == "integer" {
-		for value, bad := range map[float64]bool{*s.Minimum: false, *s.Maximum: false, *s.Minimum - 1: true, *s.Maximum + 1: true} {
+		for value, bad := range map[float64]bool{*s.Minimum: false, *s.Maximum: false, *s.Minimum - 1: true,
+			*s.Maximum + 1: true} {
 			if got := refused(fmt.Sprintf("%.0f", value), "want a whole number from"); got != bad {
 				t.Errorf("%s: refused %v, want %v", file(fmt.Sprintf("%.0f", value)), got, bad)
 			}

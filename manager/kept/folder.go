@@ -102,7 +102,7 @@ func (f Folder) Kept() bool {
 	return err == nil && errors.Join(log.Close()) == nil
 }
 
-// Slots returns how many CPU slots the folder was begun on; 0 = it was begun on GPUs, or not at all.
+// Slots returns how many CPU slots the folder was started on; 0 = it was started on GPUs, or not at all.
 func (f Folder) Slots() int {
 	log, err := store.Read(string(f))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
-// Ensure that what a job wrote last is told of a failure, whatever it wrote before: a bar of megabytes is a single
+// Ensure that what a job wrote last is reported of a failure, whatever it wrote before: a bar of megabytes is a single
 // line.
 func TestLastLines(t *testing.T) {
 	const much = 11 * maxPiece
@@ -19,12 +19,13 @@ func TestLastLines(t *testing.T) {
 		wrote string
 		want  []string
 	}{
-		"nothing":        {"", nil},
-		"few lines":      {"a\nb\n", []string{"a", "b"}},
-		"many lines":     {strings.Repeat("a\n", 20) + "b\nc", []string{"a", "b", "c"}},
-		"a bar":          {"begins\n" + bar, []string{"100%|##########| 100/100"}},
-		"a bar, a crash": {"begins\n" + bar + traceback, []string{"100%|##########| 100/100", "Traceback (most recent call last):", "RuntimeError: boom"}},
-		"a long line":    {strings.Repeat("x", much), []string{strings.Repeat("x", maxLine)}},
+		"nothing":    {"", nil},
+		"few lines":  {"a\nb\n", []string{"a", "b"}},
+		"many lines": {strings.Repeat("a\n", 20) + "b\nc", []string{"a", "b", "c"}},
+		"a bar":      {"begins\n" + bar, []string{"100%|##########| 100/100"}},
+		"a bar, a crash": {"begins\n" + bar + traceback,
+			[]string{"100%|##########| 100/100", "Traceback (most recent call last):", "RuntimeError: boom"}},
+		"a long line": {strings.Repeat("x", much), []string{strings.Repeat("x", maxLine)}},
 	} {
 		dir := t.TempDir()
 		run := shim.State(dir).RunDir(3, 1)

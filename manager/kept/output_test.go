@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/api/site"
 )
 
-// Ensure that an output that is made empty is told from its new beginning, that one that grows is told as it grows, and
+// Ensure that an output that is made empty is shown from its new start, that one that grows is shown as it grows, and
 // that no character is cut.
 func TestGrowingOutput(t *testing.T) {
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// FuzzRedact finds lines whose variables are told.
+// FuzzRedact finds lines whose variables are reported.
 func FuzzRedact(f *testing.F) {
 	f.Add("A", "b", "x")
 	f.Add("A", `"task":"`, `"task":{`)

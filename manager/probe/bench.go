@@ -36,7 +36,8 @@ func Command(command string, devices device.Backend) Bench {
 	return func(ctx context.Context, d device.Device) (Reading, error) {
 		var out, complaints tail
 		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-		cmd.Env = append(append(local.Passed(), devices.Env([]device.Device{d})...), "TRAINYARD_NUM_GPUS=1", "TRAINYARD_DEVICES="+d.Name)
+		cmd.Env = append(append(local.Passed(), devices.Env([]device.Device{d})...), "TRAINYARD_NUM_GPUS=1",
+			"TRAINYARD_DEVICES="+d.Name)
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaints, killWait
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -49,7 +50,8 @@ func Command(command string, devices device.Backend) Bench {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind; none is no error of ours
 		switch {
 		case errors.Is(err, exec.ErrWaitDelay):
-			return Reading{}, errors.New("it ended and left processes behind that hold its output, want it to wait for them")
+			return Reading{}, errors.New("it ended and left processes behind that hold its output, want it to wait " +
+				"for them")
 		case err != nil:
 			return Reading{}, fmt.Errorf("%w%s", err, complaints.lastLine())
 		}
@@ -57,7 +59,7 @@ func Command(command string, devices device.Backend) Bench {
 	}
 }
 
-// read returns what a command told, else how long it took.
+// read returns what a command reported, else how long it took.
 func read(out string, took time.Duration) (Reading, error) {
 	words := strings.Fields(out)
 	for i := len(words) - 1; i >= 0; i-- {
@@ -109,8 +111,8 @@ const (
 	turns = 24
 )
 
-// CPU is the Bench for CPU slots: products of small matrices, compute-bound, on one processor. A slot is no processor of
-// its own, so that it shows what else the machine does rather than what the slot is.
+// CPU is the Bench for CPU slots: products of small matrices, compute-bound, on one processor. A slot is no processor
+// of its own, so that it shows what else the machine does rather than what the slot is.
 func CPU(ctx context.Context, _ device.Device) (Reading, error) {
 	a, b, c := make([]float32, side*side), make([]float32, side*side), make([]float32, side*side)
 	for i := range a {

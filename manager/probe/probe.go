@@ -1,6 +1,6 @@
 // Package probe measures how fast the GPUs, or CPU slots, of this machine are, class of application by class, and makes
 // of it the table of PM scores that placement by PAL reads. It decides nothing and remembers nothing: how runs become
-// scores is the affair of model/variability.
+// scores is handled by model/variability.
 package probe
 
 import (
@@ -21,7 +21,7 @@ import (
 // MinRuns is the fewest runs of a device that make a score: the median of three survives one that went wrong.
 const MinRuns = 3
 
-// Reading is what one run told.
+// Reading is what one run reported.
 type Reading struct {
 	Time float64 // for the same work, in any unit that the runs of a class share; > 0
 	Kind string  // how it was measured, such as "wall time"; all runs of a class are measured alike
@@ -45,7 +45,7 @@ type Options struct {
 	Parallel bool             // all devices at once: what slows them down together then shows
 	Limit    time.Duration    // of one run, > 0
 	Now      func() time.Time // with Parallel asked by several goroutines at once
-	Told     func(Run)        // is told of each run in the order in which they end, one at a time; nil = nobody
+	Told     func(Run)        // hears of each run in the order in which they end, one at a time; nil = none does
 }
 
 // Run is one measurement that was made.
@@ -70,8 +70,8 @@ type Measured struct {
 	GPUs  []variability.Estimate // in the order of the devices
 }
 
-// Unsteady is the spread within a device from which its score says little: the runs of a steady one lie within 1 to 9 per
-// cent of each other in the published measurements, but for one file in twenty with up to 32.
+// Unsteady is the spread within a device from which its score says little: the runs of a steady one lie within 1 to 9
+// per cent of each other in the published measurements, but for one file in twenty with up to 32.
 const Unsteady = 0.10
 
 // Spread is by how much the slowest run of a device was slower than its median, as a share of it.
@@ -183,14 +183,15 @@ func (o *Options) once(ctx context.Context, n, c, d int) (Run, error) {
 	return Run{c, d, n, r, o.Now()}, nil
 }
 
-// alike returns an error if not all runs of the class of the last one are measured alike: it is told at once, not
+// alike returns an error if not all runs of the class of the last one are measured alike: it is reported at once, not
 // after hours.
 func (o *Options) alike(runs []Run) error {
 	class := runs[len(runs)-1].Class
 	first := slices.IndexFunc(runs, func(r Run) bool { return r.Class == class })
 	for i := range runs {
 		if r := &runs[i]; r.Class == class && r.Kind != runs[first].Kind {
-			return fmt.Errorf("probe: class %s, run %d on %s told %s, another told %s, want the same in all", o.Classes[class].Name,
+			return fmt.Errorf("probe: class %s, run %d on %s told %s, another told %s, want the same in all",
+				o.Classes[class].Name,
 				r.Number+1, o.Devices[r.Device].Name, r.Kind, runs[first].Kind)
 		}
 	}
@@ -206,7 +207,8 @@ func (o *Options) result(runs []Run) (*Result, error) {
 		if m.Kind == "" {
 			m.Class, m.Kind = o.Classes[r.Class].Name, r.Kind
 		}
-		m.Runs = append(m.Runs, variability.Run{GPU: o.Devices[r.Device].Name, Node: o.Node, Perf: r.Time, At: sched.Time(r.At.UnixNano())})
+		m.Runs = append(m.Runs, variability.Run{GPU: o.Devices[r.Device].Name, Node: o.Node, Perf: r.Time,
+			At: sched.Time(r.At.UnixNano())})
 	}
 	names := make([]string, len(o.Devices))
 	for d := range names {
@@ -222,7 +224,9 @@ func (o *Options) result(runs []Run) (*Result, error) {
 		list = append(list, variability.ClassRuns{Class: m.Class, Measured: est})
 		m.Norm = est.Norm
 		for _, name := range names { // the estimates are by name
-			g, _ := slices.BinarySearchFunc(est.GPUs, name, func(e variability.Estimate, name string) int { return strings.Compare(e.GPU, name) })
+			g, _ := slices.BinarySearchFunc(est.GPUs, name, func(e variability.Estimate, name string) int {
+				return strings.Compare(e.GPU, name)
+			})
 			m.GPUs = append(m.GPUs, est.GPUs[g])
 		}
 	}

@@ -41,8 +41,8 @@ func steady(times map[string]float64) probe.Bench {
 	}
 }
 
-// Ensure that the slow device of each class is found, although one run of a good one went wrong, that scores are over the
-// median device, and that a table of them can be read back.
+// Ensure that the slow device of each class is found, although one run of a good one went wrong, that scores are over
+// the median device, and that a table of them can be read back.
 func TestFindsSlowDevice(t *testing.T) {
 	n := 0
 	odd := func(_ context.Context, d device.Device) (probe.Reading, error) {
@@ -55,11 +55,13 @@ func TestFindsSlowDevice(t *testing.T) {
 		}
 		return probe.Reading{Time: x, Kind: "told"}, nil
 	}
-	r, err := probe.Measure(context.Background(), options(5, odd, steady(map[string]float64{"slot-0": .3, "slot-1": .2, "slot-2": .2})))
+	r, err := probe.Measure(context.Background(),
+		options(5, odd, steady(map[string]float64{"slot-0": .3, "slot-1": .2, "slot-2": .2})))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Scores.PM; !slices.Equal(got[0], []float64{1, 1, 2}) || got[1][0] < 1.5-1e-12 || got[1][0] > 1.5+1e-12 || got[1][1] != 1 {
+	if got := r.Scores.PM; !slices.Equal(got[0], []float64{1, 1, 2}) || got[1][0] < 1.5-1e-12 ||
+		got[1][0] > 1.5+1e-12 || got[1][1] != 1 {
 		t.Errorf("scores %v", got)
 	}
 	var table bytes.Buffer
@@ -67,7 +69,8 @@ func TestFindsSlowDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := variability.ReadScores(&table, "scores.csv")
-	if err != nil || again.GPUs[2] != (variability.GPU{Name: "slot-2", Node: "here"}) || !slices.Equal(again.Classes, []string{"A", "B"}) {
+	if err != nil || again.GPUs[2] != (variability.GPU{Name: "slot-2", Node: "here"}) ||
+		!slices.Equal(again.Classes, []string{"A", "B"}) {
 		t.Errorf("read back %+v, %v", again, err)
 	}
 	if spread := probe.Spread(&r.Classes[0].GPUs[1]); spread != 9 {
@@ -177,7 +180,8 @@ func TestCommand(t *testing.T) {
 	}{
 		{`echo seconds=3; echo "epoch 2: seconds=1.5 loss=2"`, 1.5, ""},
 		{`echo iterations_per_s=4`, .25, ""},
-		{`test "$TRAINYARD_DEVICES$CUDA_VISIBLE_DEVICES" = slot-1 && test $TRAINYARD_NUM_GPUS = 1 && echo seconds=2`, 2, ""},
+		{`test "$TRAINYARD_DEVICES$CUDA_VISIBLE_DEVICES" = slot-1 && test $TRAINYARD_NUM_GPUS = 1 && echo seconds=2`, 2,
+			""},
 		{`true`, 0, ""},
 		{`echo milliseconds=3`, 0, ""},
 		{`echo seconds=nan`, 0, `it printed "seconds=nan", want seconds= and a number > 0`},
@@ -203,7 +207,8 @@ func TestCommandEnds(t *testing.T) {
 	for _, limit := range []time.Duration{100 * time.Millisecond, time.Hour} {
 		file := filepath.Join(t.TempDir(), "pid")
 		ctx, cancel := context.WithCancel(context.Background())
-		o := options(3, probe.Command(fmt.Sprintf("sleep 600 >/dev/null 2>&1 & echo $! >%s.new; mv %s.new %s; wait", file, file, file), device.Slots(3)))
+		o := options(3, probe.Command(fmt.Sprintf("sleep 600 >/dev/null 2>&1 & echo $! >%s.new; mv %s.new %s; wait",
+			file, file, file), device.Slots(3)))
 		o.Limit = limit
 		if limit == time.Hour {
 			go func() {
@@ -214,7 +219,8 @@ func TestCommandEnds(t *testing.T) {
 			}()
 		}
 		_, err := probe.Measure(ctx, o)
-		if limit < time.Hour && (err == nil || err.Error() != "probe: class A, run 1 on slot-0: no end within 100ms") || limit == time.Hour && !errors.Is(err, context.Canceled) {
+		if limit < time.Hour && (err == nil || err.Error() != "probe: class A, run 1 on slot-0: no end within 100ms") ||
+			limit == time.Hour && !errors.Is(err, context.Canceled) {
 			t.Errorf("limit %v: %v", limit, err)
 		}
 		cancel()
@@ -225,7 +231,7 @@ func TestCommandEnds(t *testing.T) {
 		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 		for began := time.Now(); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 			if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); bytes.Contains(stat, []byte(") Z ")) {
-				break // dead, but nobody has asked for it yet
+				break // dead, but no one has asked for it yet
 			}
 			if time.Since(began) > time.Minute {
 				t.Fatalf("limit %v: process %d is still there", limit, pid)
@@ -247,7 +253,8 @@ func TestCPU(t *testing.T) {
 
 // Ensure that runs are written as the reader of published measurements takes them, and make the same scores.
 func TestWriteRuns(t *testing.T) {
-	r, err := probe.Measure(context.Background(), options(3, steady(map[string]float64{"slot-0": .3, "slot-1": .1, "slot-2": .2})))
+	r, err := probe.Measure(context.Background(),
+		options(3, steady(map[string]float64{"slot-0": .3, "slot-1": .1, "slot-2": .2})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +271,8 @@ func TestWriteRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for g := range m.GPUs {
-		if want := &r.Classes[0].GPUs[g]; m.GPUs[g].Score != want.Score || m.GPUs[g].Count != 3 || m.GPUs[g].Newest != want.Newest {
+		if want := &r.Classes[0].GPUs[g]; m.GPUs[g].Score != want.Score || m.GPUs[g].Count != 3 ||
+			m.GPUs[g].Newest != want.Newest {
 			t.Errorf("GPU %d: %+v, want %+v", g, m.GPUs[g], *want)
 		}
 	}

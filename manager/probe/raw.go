@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// WriteRuns writes the runs of one class, a row for each, as variability.ReadRuns reads them: the node is called cabinet,
-// with number 0, and a device by its number among devices.
+// WriteRuns writes the runs of one class, a row for each, as variability.ReadRuns reads them: the node is called
+// cabinet, with number 0, and a device by its number among devices.
 func (m *Measured) WriteRuns(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"uuid", "perf", "cabinet", "node", "device", "ts"}) // the first error sticks until Flush

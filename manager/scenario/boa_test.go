@@ -11,12 +11,14 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// Ensure that BOA, on a machine whose slots are rented to a budget, rents as many as the widths need that its plan says, runs
-// jobs on slots that are rented alone, gives one a width that is worth its price, and lets all slots go when nobody needs them.
+// Ensure that BOA, on a machine whose slots are rented to a budget, rents as many as the widths need that its plan
+// says, runs jobs on slots that are rented alone, gives one a width that is worth its price, and lets all slots go when
+// no one needs them.
 func TestBOARentsSlots(t *testing.T) {
 	t.Parallel()
 	s := renting(t).run()
-	jobs := s.submit(`jobs: [{name: a, count: 3, model: net, gpus: {min: 1, max: 12, default: 1}, command: [TRAINER, --steps, 40, --step-time, 50ms, --parallel, 0.5]}]`)
+	jobs := s.submit(`jobs: [{name: a, count: 3, model: net, gpus: {min: 1, max: 12, default: 1}, command: [TRAINER, ` +
+		`--steps, 40, --step-time, 50ms, --parallel, 0.5]}]`)
 	last := 0
 	for j := range sched.JobID(3) {
 		last = max(last, s.finished(jobs+j))
@@ -28,8 +30,8 @@ func TestBOARentsSlots(t *testing.T) {
 	s.wantRented()
 }
 
-// Ensure that a manager that comes back knows which slots are lent: a job that ran meanwhile keeps them, another gets others, and in
-// the end none is lent.
+// Ensure that a manager that comes back knows which slots are offered: a job that ran meanwhile keeps them, another
+// gets others, and in the end none is offered.
 func TestBOAComesBack(t *testing.T) {
 	t.Parallel()
 	s := renting(t).run()
@@ -48,20 +50,21 @@ func TestBOAComesBack(t *testing.T) {
 	}
 }
 
-// renting is a scene of slots to be rented, for jobs of which half runs in parallel: k slots take (k+1)/2 times the slot-seconds of
-// one, and one slot's work arrives.
+// renting is a scene of slots to be rented, for jobs of which half runs in parallel: k slots take (k+1)/2 times the
+// slot-seconds of one, and one slot's work arrives.
 func renting(t *testing.T) *scene {
 	t.Helper()
 	const slots = 12
 	app := speedup.Stages{{Size: 4, Law: speedup.Amdahl{Parallel: .5}}}
-	s := newScene(t, "boa-exact", device.Slots(slots), map[string]string{"min_run": "0", "preempt_limit": "0", "information": "perfect", "restart_overhead": "0"})
+	s := newScene(t, "boa-exact", device.Slots(slots),
+		map[string]string{"min_run": "0", "preempt_limit": "0", "information": "perfect", "restart_overhead": "0"})
 	s.options.Budget = 2.001 // rounding
 	s.options.Knows = system.Knowledge{Speeds: speedup.NewOracle(map[string]speedup.App{"net": app}, 1, slots),
 		Mix: []speedup.Class{{Model: "net", Rate: 1. / 4, Chain: speedup.ChainOf(app, 1, slots, sched.BatchRange{})}}}
 	return s
 }
 
-// allLetGo waits, from an event on, until no slot is lent.
+// allLetGo waits, from an event on, until no slot is offered.
 func (s *scene) allLetGo(from int) {
 	s.Helper()
 	joined := make(map[sched.NodeID]bool)
@@ -106,7 +109,8 @@ func (s *scene) wantRented() {
 			}
 			for _, g := range e.GPUs {
 				if !rented[sched.NodeID(g)] {
-					s.Errorf("event %d: job %d is given slot %d, which is not rented: %v are", i, e.Job, g, maps.Clone(rented))
+					s.Errorf("event %d: job %d is given slot %d, which is not rented: %v are", i, e.Job, g,
+						maps.Clone(rented))
 				}
 			}
 		case sched.AttemptEnded:

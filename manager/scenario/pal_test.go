@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a job of PAL leaves a slot on which its steps take longer than those of its like on others, although nothing was
-// known of the slots, goes on from its checkpoint on another, and that nobody else moves.
+// Ensure that a job of PAL leaves a slot on which its steps take longer than those of its like on others, although
+// nothing was known of the slots, goes on from its checkpoint on another, and that no one else moves.
 func TestPALLeavesSlowSlot(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "pal", device.Slots(6), map[string]string{"min_run": "0", "preempt_limit": "0", "move_cost": "0"})

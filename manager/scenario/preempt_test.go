@@ -13,8 +13,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// victim trains, in steps of a twentieth of a second until there is a file NAME.enough, and saves every tenth. It keeps a ledger: begin
-// STEP, saved NANOSECONDS and end NANOSECONDS STEP, where the shell's clock stands. AT_TERM is what it does when it is told to stop.
+// victim trains, in steps of a twentieth of a second until there is a file NAME.enough, and saves every tenth. It keeps
+// a ledger: begin STEP, saved NANOSECONDS and end NANOSECONDS STEP, where the shell's clock stands. AT_TERM is what it
+// does when it is asked to stop.
 const victim = `
 dir=$TRAINYARD_CHECKPOINT_DIR
 n=$(cat "$dir/step" 2>/dev/null || echo 0)
@@ -29,9 +30,9 @@ while [ ! -e NAME.enough ]; do
 done
 `
 
-// Promise 16: whoever is preempted loses at most what it did since its last checkpoint, and what it does in its grace; it is
-// preempted no more often in an hour than the default limit says, however many jobs come that would have its slot; and it gets on in each
-// attempt. (system has every system, against a day of such jobs.)
+// Promise 16: whoever is preempted loses at most what it did since its last checkpoint, and what it does in its grace;
+// it is preempted no more often in an hour than the default limit says, however many jobs come that would have its
+// slot; and it gets on in each attempt. (system has every system, against a day of such jobs.)
 func TestPromise16PreemptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, atTerm := range map[string]string{"saves": "save", "deaf": ":"} {
@@ -44,7 +45,7 @@ func TestPromise16PreemptionsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			job := s.submit(fmt.Sprintf("jobs: [{name: victim, grace: %v, command: [sh, %s]}]", grace, name))
-			steps := 0. // where an attempt began, at most
+			steps := 0. // where an attempt started, at most
 			for attempt := int32(1); attempt <= int32(restart.DefaultRails.PerHour); attempt++ {
 				s.await(0, "it has saved", func(e *sched.Event) bool {
 					return e.Kind == sched.Progressed && e.Job == job && e.Attempt == attempt && e.Value > steps+10
@@ -54,13 +55,15 @@ func TestPromise16PreemptionsAreBounded(t *testing.T) {
 					if e.Job == job && e.Attempt == attempt {
 						steps = max(steps, e.Value)
 					}
-					return e.Kind == sched.AttemptEnded && e.Job == job && e.Attempt == attempt && e.Outcome == sched.Preempted
+					return e.Kind == sched.AttemptEnded && e.Job == job && e.Attempt == attempt &&
+						e.Outcome == sched.Preempted
 				})
 			}
 			s.started(job, int32(restart.DefaultRails.PerHour)+1)
 			last := s.submit("jobs: [{name: adversary, count: 3, command: [sleep, '0.1']}]")
 			s.await(0, "it goes on beside them", func(e *sched.Event) bool {
-				return e.Kind == sched.Progressed && e.Job == job && e.Attempt == int32(restart.DefaultRails.PerHour)+1 && e.Value > steps+20
+				return e.Kind == sched.Progressed && e.Job == job &&
+					e.Attempt == int32(restart.DefaultRails.PerHour)+1 && e.Value > steps+20
 			})
 			s.let(name + ".enough")
 			if s.finished(job) > s.finished(last+2) {
@@ -71,7 +74,7 @@ func TestPromise16PreemptionsAreBounded(t *testing.T) {
 	}
 }
 
-// life is an attempt as its own ledger tells it.
+// life is an attempt as its own ledger shows it.
 type life struct {
 	begin, end  int // steps
 	saved, over time.Time

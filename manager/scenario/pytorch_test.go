@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a PyTorch training by torchrun is narrowed under optimus for the sake of another job: its ranks save, and it goes on
-// from the very step with another world size, batch size and learning rate, to its end.
+// Ensure that a PyTorch training by torchrun is narrowed under optimus for the sake of another job: its ranks save, and
+// it goes on from the very step with another world size, batch size and learning rate, to its end.
 func TestOptimusResizesTorchrun(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import torch").CombinedOutput(); err != nil {
@@ -28,7 +28,9 @@ func TestOptimusResizesTorchrun(t *testing.T) {
 	s.run()
 	train := s.submit(`jobs: [{name: train, model: net, grace: 2m, gpus: {min: 1, max: 2}, batch: {global_min: 64, global_max: 128, per_gpu_max: 64, lr_scaling: linear},
   command: [sh, -c, 'echo "scale $TRAINYARD_LR_SCALE"; exec "$0" --epochs 1 --dataset 4096 --report-every 1 --step-time 0.05', ` + example + `]}]`)
-	s.await(0, "the training makes steps", func(e *sched.Event) bool { return e.Kind == sched.Progressed && e.Job == train && e.Value > 4 })
+	s.await(0, "the training makes steps", func(e *sched.Event) bool {
+		return e.Kind == sched.Progressed && e.Job == train && e.Value > 4
+	})
 	guest := s.submit("jobs: [{name: guest, command: " + until("go") + "}]")
 	s.started(guest, 1)
 	s.finished(train)

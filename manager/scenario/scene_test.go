@@ -70,7 +70,8 @@ func newScene(t *testing.T, system string, devices device.Backend, settings map[
 		t.Fatal(err)
 	}
 	s := &scene{T: t, dir: t.TempDir(), news: make(chan struct{})}
-	s.options = manager.Options{Dir: filepath.Join(s.dir, "state"), Devices: devices, Place: "slots", Unit: "slot", System: system, Settings: settings,
+	s.options = manager.Options{Dir: filepath.Join(s.dir, "state"), Devices: devices, Place: "slots", Unit: "slot",
+		System: system, Settings: settings,
 		Shim: []string{exe, "shim"}, Tell: 200 * time.Millisecond, Sinks: []eventlog.Sink{s}}
 	return s
 }
@@ -108,7 +109,8 @@ func (s *scene) show() {
 	log := s.events()
 	for i := range log {
 		e := &log[i]
-		s.Logf("%v job %d attempt %d: %v code %d outcome %v gpus %v rate %.3f value %g %s", e.Time, e.Job, e.Attempt, e.Kind, e.Code, e.Outcome, e.GPUs, e.Rate, e.Value, e.Text)
+		s.Logf("%v job %d attempt %d: %v code %d outcome %v gpus %v rate %.3f value %g %s", e.Time, e.Job, e.Attempt,
+			e.Kind, e.Code, e.Outcome, e.GPUs, e.Rate, e.Value, e.Text)
 	}
 	outputs, _ := filepath.Glob(filepath.Join(s.options.Dir, "jobs", "*", "*", "output.log"))
 	for _, path := range outputs {
@@ -142,7 +144,8 @@ func (s *scene) events() []sched.Event {
 // submit hands jobs in, in which TRAINER is the trainer.
 func (s *scene) submit(jobs string) sched.JobID {
 	s.Helper()
-	file, err := jobfile.Parse([]byte(strings.ReplaceAll(jobs, "TRAINER", strconv.Quote(trainer))), filepath.Join(s.dir, "jobs.yaml"))
+	file, err := jobfile.Parse([]byte(strings.ReplaceAll(jobs, "TRAINER", strconv.Quote(trainer))),
+		filepath.Join(s.dir, "jobs.yaml"))
 	if err != nil {
 		s.Fatal(err)
 	}

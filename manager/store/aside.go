@@ -16,8 +16,8 @@ func sum(seq, batch uint64, line []byte) int64 {
 	return int64(crc32.Update(crc32.Checksum(numbers, castagnoli), castagnoli, line))
 }
 
-// stored is a row of the log as it is read back. SQLite keeps in a column what it is given, of whatever type: batch and sum are numbers
-// unless the row is damaged.
+// stored is a row of the log as it is read back. SQLite keeps in a column what it is given, of whatever type: batch and
+// sum are numbers unless the row is damaged.
 type stored struct {
 	seq        uint64
 	batch, sum any          // sum nil: written by version 1
@@ -32,7 +32,7 @@ func (r *stored) scan(rows *sql.Rows) error {
 	return err
 }
 
-// sound reports whether the row is what was written, as far as can be told.
+// sound reports whether the row is what was written, as far as can be known.
 func (r *stored) sound() bool {
 	batch, is := r.batch.(int64)
 	if !is {
@@ -51,7 +51,7 @@ type Aside struct {
 	Why string
 }
 
-// Aside returns what was set aside, in the order in which that was done.
+// Aside returns what was quarantined, in the order in which that was done.
 func (s *Store) Aside() (list []Aside, err error) {
 	rows, err := s.db.Query("select seq, why from aside order by rowid")
 	if err != nil {
@@ -83,7 +83,8 @@ func (s *Store) SetAside(seq uint64, why string) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	_, err = tx.Exec("insert into aside select seq, batch, line, sum, ? from log where seq >= ? order by seq", why, int64(seq))
+	_, err = tx.Exec("insert into aside select seq, batch, line, sum, ? from log where seq >= ? order by seq", why,
+		int64(seq))
 	if err == nil {
 		_, err = tx.Exec("delete from log where seq >= ?", int64(seq))
 	}
@@ -93,11 +94,12 @@ func (s *Store) SetAside(seq uint64, why string) error {
 	return nil
 }
 
-// mostAside is how many events may be set aside at once: what the last writes can have held.
+// mostAside is how many events may be quarantined at once: what the last writes can have held.
 const mostAside = 1000
 
-// setDamagedAside sets aside what is damaged at the end of the log: the last pages that were written. What was damaged in the middle
-// is found when the log is read, and refused; so is a log of which nothing else is left, or more than last writes can have hit.
+// setDamagedAside quarantines what is damaged at the end of the log: the last pages that were written. What was damaged
+// in the middle is found when the log is read, and refused; so is a log of which nothing else is left, or more than
+// last writes can have hit.
 func (s *Store) setDamagedAside() error {
 	seq, err := s.damagedFrom()
 	if err != nil || seq == 0 {
@@ -113,9 +115,10 @@ func (s *Store) setDamagedAside() error {
 	return s.SetAside(seq, "its checksum is wrong")
 }
 
-// damaged is the error about an event that cannot be set aside, and what to do about it.
+// damaged is the error about an event that cannot be quarantined, and what to do about it.
 func damaged(seq uint64) error {
-	return fmt.Errorf("event %d in %s is %w: its checksum is wrong; put a copy of the file from before back, or serve another folder (--state): "+
+	return fmt.Errorf("event %d in %s is %w: its checksum is wrong; put a copy of the file from before back, or "+
+		"serve another folder (--state): "+
 		"jobs that run here go on to their end", seq, fileName, ErrDamaged)
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 )
 
-// Promise 9: an event that is not what was written is set aside where the log ends with it, and kept; in the middle of the log, or where
-// nothing else is left, it is an error that says which event, each time.
+// Promise 9: an event that is not what was written is quarantined where the log ends with it, and kept; in the middle
+// of the log, or where nothing else is left, it is an error that says which event, each time.
 func TestPromise09DamagedRows(t *testing.T) {
 	const flip = "update log set line = cast(replace(cast(line as text), '\"time\":', '\"time\":1') as blob) where seq "
 	for _, c := range []struct {
@@ -50,7 +50,8 @@ func TestPromise09DamagedRows(t *testing.T) {
 					log, err = text(s)
 				}
 				if c.left == 0 {
-					if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "another folder") {
+					if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) ||
+						!strings.Contains(err.Error(), "another folder") {
 						t.Errorf("got %v, want ErrDamaged with %q", err, c.says)
 					}
 				} else {
@@ -59,8 +60,10 @@ func TestPromise09DamagedRows(t *testing.T) {
 					for _, a := range list {
 						seqs = append(seqs, a.Seq)
 					}
-					if lines := strings.Count(log, "\n") - 1; err != nil || asideErr != nil || lines != int(c.left) || fmt.Sprint("set aside ", seqs) != c.says {
-						t.Errorf("%d events, set aside %v, %v, %v; want %d and %s", lines, seqs, err, asideErr, c.left, c.says)
+					if lines := strings.Count(log, "\n") - 1; err != nil || asideErr != nil || lines != int(c.left) ||
+						fmt.Sprint("set aside ", seqs) != c.says {
+						t.Errorf("%d events, set aside %v, %v, %v; want %d and %s", lines, seqs, err, asideErr, c.left,
+							c.says)
 					}
 				}
 				if s != nil {
@@ -71,15 +74,16 @@ func TestPromise09DamagedRows(t *testing.T) {
 	}
 }
 
-// Ensure that damage that comes while the log is open is not read as truth, however the log is read: a page ends before it, and one that
-// begins with it is an error.
+// Ensure that damage that comes while the log is open is not read as truth, however the log is read: a page ends before
+// it, and one that starts with it is an error.
 func TestDamagedPage(t *testing.T) {
 	dir := t.TempDir()
 	s, seq := begin(t, dir), uint64(0)
 	if err := write(s.Writer(0), &seq, 1, 6); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, filepath.Join(dir, fileName), "update log set line = cast(replace(cast(line as text), '\"time\":', '\"time\":1') as blob) where seq = 7")
+	execute(t, filepath.Join(dir, fileName), "update log set line = cast(replace(cast(line as text), '\"time\":', "+
+		"'\"time\":1') as blob) where seq = 7")
 	if lines, err := s.Page(1, 100); err != nil || len(lines) != 6 {
 		t.Errorf("%d lines, %v, want the 6 before the damaged one", len(lines), err)
 	}
@@ -91,8 +95,8 @@ func TestDamagedPage(t *testing.T) {
 	}
 }
 
-// Ensure that a log which cannot be read for a moment is told from one that holds something wrong, through all that reads it: nobody is
-// to take what was written for false because a disk failed.
+// Ensure that a log which cannot be read for a moment is distinguished from one that holds something wrong, through all
+// that reads it: no one is to take what was written for false because a disk failed.
 func TestUnread(t *testing.T) {
 	dir := t.TempDir()
 	s, seq := begin(t, dir), uint64(0)
@@ -106,7 +110,8 @@ func TestUnread(t *testing.T) {
 	_ = s.db.Close()
 	_, page := s.Page(1, 1)
 	_, lines := s.Lines()
-	r, err := eventlog.NewReader(io.MultiReader(strings.NewReader(all[:len(all)/2]), iotest.ErrReader(unread("log", syscall.EIO))), "x")
+	r, err := eventlog.NewReader(io.MultiReader(strings.NewReader(all[:len(all)/2]),
+		iotest.ErrReader(unread("log", syscall.EIO))), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +153,8 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed(t, s)
-	execute(t, filepath.Join(dir, fileName), "alter table log drop column sum; drop table aside; pragma user_version = 1")
+	execute(t, filepath.Join(dir, fileName), "alter table log drop column sum; drop table aside; pragma "+
+		"user_version = 1")
 	s = open(t, dir)
 	if after, err := text(s); err != nil || after != before {
 		t.Errorf("%d bytes, %v, want the %d from before", len(after), err, len(before))

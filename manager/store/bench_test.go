@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// BenchmarkCommit is what it costs to make a batch durable, of one event and of a hundred, beside what
+// BenchmarkCommit is what it costs to make a batch durable, of one event and of a hundred, next to what
 // a write and a sync of 4 KiB takes in the same run, over a file as long as a write-ahead log gets.
 func BenchmarkCommit(b *testing.B) {
 	b.Run("probe", probe)

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled goes on with the log of dir for ever, and says the number of each batch once EndBatch has returned. Told
-// so by its second word, it dies by its own hand before a commit.
+// writeUntilKilled goes on with the log of dir for ever, and says the number of each batch once EndBatch has returned.
+// Told so by its second word, it dies by its own hand before a commit.
 func writeUntilKilled(dir string) error {
 	s, err := Open(dir)
 	if err != nil {
@@ -75,7 +75,8 @@ func dieInside(w *Writer, last, seq uint64) error {
 	// Enough of it that pages go to the file before the commit.
 	for range 200 {
 		seq++
-		if _, err := tx.Exec("insert into log values (?, ?, ?, null)", int64(seq), int64(w.batch), make([]byte, 64<<10)); err != nil {
+		if _, err := tx.Exec("insert into log values (?, ?, ?, null)", int64(seq), int64(w.batch),
+			make([]byte, 64<<10)); err != nil {
 			return err
 		}
 	}
@@ -128,8 +129,8 @@ func (c *child) acknowledged(t *testing.T, n int, last uint64) uint64 {
 	return last
 }
 
-// Ensure that every batch whose EndBatch returned is there after a SIGKILL at any moment, that what else there is are whole
-// batches, that the folder is free at once, and that the epoch has risen for good.
+// Ensure that every batch whose EndBatch returned is there after a SIGKILL at any moment, that what else there is are
+// whole batches, that the folder is free at once, and that the epoch has risen for good.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	closed(t, begin(t, dir))

@@ -36,8 +36,8 @@ pragma user_version = %d;
 commit;
 `
 
-// create makes the database of an empty folder. It has its name once it is whole: what a crash leaves of it is begun
-// anew, and a database under that name which is not whole was damaged.
+// create makes the database of an empty folder. It has its name once it is whole: what a crash leaves of it is started
+// again, and a database under that name which is not whole was damaged.
 func create(dir string) error {
 	if err := empty(dir); err != nil {
 		return err
@@ -46,7 +46,8 @@ func create(dir string) error {
 	if err := errors.Join(remove(temp), remove(temp+"-journal")); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY, 0o600) // commands and their environment are nobody else's business
+	// commands and their environment are no one else's business
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,8 @@ func foreign(dir string) error {
 	return empty(dir)
 }
 
-// empty returns ErrForeign if the folder holds anything that a manager makes only once it has a log, or that is not ours.
+// empty returns ErrForeign if the folder holds anything that a manager makes only once it has a log, or that is not
+// ours.
 func empty(dir string) error {
 	_, err := os.Stat(filepath.Join(dir, fileName))
 	isNew := errors.Is(err, os.ErrNotExist)
@@ -105,7 +107,8 @@ func empty(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		ours := e.Name() == "lock" || e.Name() == "tokens.json" || // who may ask can be said before there is anything to ask
+		// who may ask can be said before there is anything to ask
+		ours := e.Name() == "lock" || e.Name() == "tokens.json" ||
 			strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), fileName)
 		if !ours {
 			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())

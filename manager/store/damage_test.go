@@ -157,8 +157,8 @@ func TestFlipped(t *testing.T) {
 	}
 }
 
-// Ensure that a folder, or a database, that may not be written to is an error, and that what is there stays. Root may write
-// anywhere, so for it the folder is one where nobody can.
+// Ensure that a folder, or a database, that may not be written to is an error, and that what is there stays. Root may
+// write anywhere, so for it the folder is one where no one can.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	closed(t, begin(t, dir))
@@ -185,8 +185,9 @@ func TestReadOnly(t *testing.T) {
 var walStride = testsize.Flag("wal-stride", 997, 97,
 	"distance of the cuts of the write-ahead log beyond one page, in bytes")
 
-// Promise 1, power cut: a write-ahead log that ends anywhere has all batches whose sync had returned before that byte was written, and
-// never half of one, nor is it taken for new. Every byte of one page in the middle, and by stride elsewhere.
+// Promise 1, power cut: a write-ahead log that ends anywhere has all batches whose sync had returned before that byte
+// was written, and never half of one, nor is it taken for new. Every byte of one page in the middle, and by stride
+// elsewhere.
 func TestPromise01CutWriteAheadLog(t *testing.T) {
 	dir := t.TempDir()
 	s, seq := begin(t, dir), uint64(0)

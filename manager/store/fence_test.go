@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a manager whose lock was lost cannot write any more once another has numbered itself, also if that one has
-// nothing to write.
+// Ensure that a manager whose lock was lost cannot write any more once another has numbered itself, also if that one
+// has nothing to write.
 func TestWriterIsFenced(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir)

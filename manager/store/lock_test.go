@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Ensure that a folder can be taken whose manager died, although its lock is held a moment longer, by a process that the
-// manager was about to start.
+// Ensure that a folder can be taken whose manager died, although its lock is held a moment longer, by a process that
+// the manager was about to start.
 func TestLockOutlivesManager(t *testing.T) {
 	dir := t.TempDir()
 	dead := exec.Command("true")

@@ -100,8 +100,8 @@ func (s *Store) own(tx *sql.Tx) error {
 	return nil
 }
 
-// Page returns the lines of at most n events from the one numbered seq on. One that is not what was written is ErrDamaged, where it is
-// the first; else the page ends before it. It may be called by anybody while the store is open.
+// Page returns the lines of at most n events from the one numbered seq on. One that is not what was written is
+// ErrDamaged, where it is the first; else the page ends before it. It may be called by anybody while the store is open.
 func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 	rows, err := s.db.Query("select seq, batch, line, sum from log where seq >= ? order by seq limit ?", int64(seq), n)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 	return lines, nil
 }
 
-// Lines returns the whole log as a file of lines, the header first: what eventlog.NewReader reads. It is to be closed. A line that is not
-// what was written is an error when its turn comes: ErrDamaged.
+// Lines returns the whole log as a file of lines, the header first: what eventlog.NewReader reads. It is to be closed.
+// A line that is not what was written is an error when its turn comes: ErrDamaged.
 func (s *Store) Lines() (io.ReadCloser, error) { return s.LinesBefore(math.MaxInt64) }
 
 // LinesBefore is Lines up to the event before the one numbered seq.
@@ -144,11 +144,12 @@ func (s *Store) LinesBefore(seq uint64) (io.ReadCloser, error) {
 	return &lines{rows: rows, rest: []byte(header + "\n")}, nil
 }
 
-// LastWith returns the batch of the last event before the one numbered seq whose line has a text in it; 0 = none has. It is far quicker
-// than to read the log.
+// LastWith returns the batch of the last event before the one numbered seq whose line has a text in it; 0 = none has.
+// It is far quicker than to read the log.
 func (s *Store) LastWith(text string, seq uint64) (batch uint64, err error) {
 	var n int64
-	err = s.db.QueryRow("select cast(batch as integer) from log where seq < ? and instr(line, ?) > 0 order by seq desc limit 1",
+	err = s.db.QueryRow("select cast(batch as integer) from log where seq < ? and instr(line, ?) > 0 order by seq "+
+		"desc limit 1",
 		int64(seq), []byte(text)).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
@@ -193,8 +194,8 @@ func (l *lines) Read(b []byte) (int, error) {
 // Close ends the reading of rows.
 func (l *lines) Close() error { return l.rows.Close() }
 
-// unread is the error about reading a part of the database: ErrUnread, unless the database says that what is there is wrong. A disk or
-// a memory that fails for a moment is no reason to take what was written for false.
+// unread is the error about reading a part of the database: ErrUnread, unless the database says that what is there is
+// wrong. A disk or a memory that fails for a moment is no reason to take what was written for false.
 func unread(part string, err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {

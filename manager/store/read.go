@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Read returns the log of a folder as Store.Lines does, for one who does not manage it: the log is left as it is, no lock is taken. It
-// is to be closed. SQLite keeps two files of its own beside the log while it is read, and leaves them there, so the folder must allow that.
-// A folder without a log is an error that wraps fs.ErrNotExist, and stays as it is.
+// Read returns the log of a folder as Store.Lines does, for one who does not manage it: the log is left as it is, no
+// lock is taken. It is to be closed. SQLite keeps two files of its own next to the log while it is read, and leaves
+// them there, so the folder must allow that. A folder without a log is an error that wraps fs.ErrNotExist, and stays as
+// it is.
 func Read(dir string) (io.ReadCloser, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
@@ -27,7 +28,8 @@ func Read(dir string) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, bad), db.Close())
 	}
 	if have != version {
-		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard serve` on it", path, have, version), db.Close())
+		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard "+
+			"serve` on it", path, have, version), db.Close())
 	}
 	lines, err := (&Store{db: db}).Lines()
 	if err != nil {

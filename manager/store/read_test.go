@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a log is read as its manager would, by one who manages nothing, while it is managed and afterwards, and that a folder
-// without one stays as it is.
+// Ensure that a log is read as its manager would, by one who manages nothing, while it is managed and afterwards, and
+// that a folder without one stays as it is.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {

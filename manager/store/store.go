@@ -38,7 +38,7 @@ type Store struct {
 	dir   string
 	lock  *os.File
 	db    *sql.DB
-	epoch int64 // ours; 0 = we have none, and write as long as nobody has
+	epoch int64 // ours; 0 = we have none, and write as long as no one has
 }
 
 // Open takes the folder, which it makes if it is not there, for this process. ErrBusy: another has it. ErrForeign: the
@@ -81,8 +81,8 @@ func take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed, or closed, while this process
-// starts another leaves its lock to the new process, until that runs a program of its own.
+// orphaned is how long a lock may be held by no one that can be named. A manager that is killed, or closed, while this
+// process starts another leaves its lock to the new process, until that runs a program of its own.
 const orphaned = 2 * time.Second
 
 // lock takes the lock of a folder. ErrBusy: the process that it names has it.
@@ -122,7 +122,8 @@ func (s *Store) open() error {
 
 // connect opens the database at path, which is made if it is not there.
 func connect(path, pragma string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+uri(path)+"?"+pragma+"&_pragma=synchronous(full)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+uri(path)+"?"+pragma+
+		"&_pragma=synchronous(full)&_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,8 @@ func (s *Store) check() error {
 	}
 	switch {
 	case have > version:
-		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have, version)
+		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have,
+			version)
 	case have < 1:
 		return fmt.Errorf("%s is no log of a Trainyard", fileName)
 	case have < version:
@@ -173,7 +175,8 @@ func (s *Store) Close() error {
 
 // NextEpoch numbers the manager that has the folder now: higher than all before it, durably.
 func (s *Store) NextEpoch() (epoch int64, err error) {
-	err = s.db.QueryRow("update meta set value = value + 1 where name = 'epoch' returning cast(value as integer)").Scan(&epoch)
+	err = s.db.QueryRow("update meta set value = value + 1 where name = 'epoch' returning cast(value as " +
+		"integer)").Scan(&epoch)
 	if err != nil {
 		return 0, fmt.Errorf("store: epoch: %w", err)
 	}
@@ -191,9 +194,10 @@ func (s *Store) Begun() (bool, error) {
 	return n > 0, nil
 }
 
-// Change writes another header of a log that is begun: from the next batch on another system decides.
+// Change writes another header of a log that is started: from the next batch on another system decides.
 func (s *Store) Change(h eventlog.Header) error {
-	if _, err := s.db.Exec("update meta set value = ? where name = 'header'", string(eventlog.AppendHeader(nil, h))); err != nil {
+	if _, err := s.db.Exec("update meta set value = ? where name = 'header'",
+		string(eventlog.AppendHeader(nil, h))); err != nil {
 		return fmt.Errorf("store: header: %w", err)
 	}
 	return nil

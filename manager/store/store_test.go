@@ -20,7 +20,8 @@ import (
 )
 
 // header is that of the logs here.
-var header = eventlog.Header{Version: "test", Origin: "2026-01-02T03:04:05Z", Zone: "UTC", Trace: "jobs 1234", Cluster: "here", System: "fifo",
+var header = eventlog.Header{Version: "test", Origin: "2026-01-02T03:04:05Z", Zone: "UTC", Trace: "jobs 1234",
+	Cluster: "here", System: "fifo",
 	Settings: map[string]string{"min_run": "300"}, ShareLimit: 1}
 
 // open opens a folder until the test ends.
@@ -125,7 +126,8 @@ func TestReadsBackWhatLogWriterWrites(t *testing.T) {
 	}
 	var want bytes.Buffer
 	file := eventlog.NewWriter(&want, header)
-	sim := simulate.Request{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []eventlog.Sink{file, s.Writer(0)}}
+	sim := simulate.Request{Trace: jobs, Cluster: machine, System: "tiresias-las",
+		Sinks: []eventlog.Sink{file, s.Writer(0)}}
 	if _, err := sim.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestEpochRises(t *testing.T) {
 	}
 }
 
-// Ensure that one process at a time has a folder, and that the other is told which.
+// Ensure that one process at a time has a folder, and that the other hears which.
 func TestBusy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by", "open")
 	s := begin(t, dir)
@@ -219,7 +221,7 @@ func TestCrashWhileMade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	closed(t, open(t, dir)) // and dies here, before it has begun
+	closed(t, open(t, dir)) // and dies here, before it has started
 	s := begin(t, dir)
 	if last := batches(t, s); last != 0 {
 		t.Errorf("%d batches in a new log", last)
@@ -235,8 +237,10 @@ func TestNotOurs(t *testing.T) {
 		name, want string
 		make       func(t *testing.T, path string)
 	}{
-		{"newer", "newer Trainyard (version 3, this one knows 2)", func(t *testing.T, path string) { execute(t, path, "pragma user_version = 3") }},
-		{"of something else", "no log of a Trainyard", func(t *testing.T, path string) { execute(t, path, "pragma user_version = 0") }},
+		{"newer", "newer Trainyard (version 3, this one knows 2)",
+			func(t *testing.T, path string) { execute(t, path, "pragma user_version = 3") }},
+		{"of something else", "no log of a Trainyard",
+			func(t *testing.T, path string) { execute(t, path, "pragma user_version = 0") }},
 		{"empty", "is empty", func(t *testing.T, path string) { truncate(t, path, 0) }},
 		{"text", "not a database", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, bytes.Repeat([]byte("once upon a time "), 1000), 0o600); err != nil {

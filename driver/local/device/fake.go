@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fake are devices that a test has in its hand. They answer like GPUs that no one uses until told otherwise.
+// Fake are devices that a test has in its hand. They answer like GPUs that no one uses until the test says otherwise.
 type Fake struct {
 	mu       sync.Mutex
 	list     []Device

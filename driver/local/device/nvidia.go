@@ -23,8 +23,8 @@ func (nvidia) Env(held []Device) []string {
 // initialPIDs is what /proc/self/ns/pid reads in the first pid namespace of a machine: PROC_PID_INIT_INO of the kernel.
 const initialPIDs = "pid:[4026531836]"
 
-// foreignPIDs reports whether this process lives in a pid namespace of its own, as in a container. The driver of the GPUs
-// tells pids of the machine, which mean nothing here, or other processes.
+// foreignPIDs reports whether this process lives in a pid namespace of its own, as in a container. The driver of the
+// GPUs gives pids of the machine, which mean nothing here, or other processes.
 func foreignPIDs() bool {
 	own, err := os.Readlink("/proc/self/ns/pid")
 	return err == nil && own != initialPIDs

@@ -19,7 +19,7 @@ import (
 type NVML struct {
 	nvidia
 	lib   nvml.Interface // initialised
-	blind bool           // the pids it tells are not of our pid namespace: the processes are not told
+	blind bool           // the pids it gives are not of our pid namespace: the processes are not named
 }
 
 var _ Backend = (*NVML)(nil)

@@ -24,7 +24,7 @@ func library(gpus ...*mock.Device) *NVML {
 	}}
 }
 
-// mockGPU is an A100 that tells everything if r is a success, else its name only.
+// mockGPU is an A100 that reports everything if r is a success, else its name only.
 func mockGPU(uuid string, r nvml.Return) *mock.Device {
 	bus := nvml.PciInfo{}
 	copy(bus.BusId[:], "00000000:0A:00.0")

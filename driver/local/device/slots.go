@@ -59,7 +59,7 @@ func Host(n int) HostSlots {
 }
 
 // shareOf returns the n-th part of a machine's memory by its /proc/meminfo, in tenths of GiB rounded down; 0 = it does
-// not tell.
+// not say.
 func shareOf(meminfo string, n int) float32 {
 	for line := range strings.Lines(meminfo) {
 		var kib float64

@@ -9,7 +9,8 @@ func TestHostSlots(t *testing.T) {
 		text string
 		n    int
 		want float32
-	}{{meminfo, 1, 7.6}, {meminfo, 4, 1.9}, {meminfo, 1000, 0}, {"MemFree: 4 kB\n", 2, 0}, {"", 2, 0}, {"MemTotal: -4 kB\n", 2, 0}, {"MemTotal: NaN kB\n", 2, 0}} {
+	}{{meminfo, 1, 7.6}, {meminfo, 4, 1.9}, {meminfo, 1000, 0}, {"MemFree: 4 kB\n", 2, 0}, {"", 2, 0},
+		{"MemTotal: -4 kB\n", 2, 0}, {"MemTotal: NaN kB\n", 2, 0}} {
 		if got := shareOf(c.text, c.n); got != c.want {
 			t.Errorf("%d slots of %q: %v GiB, want %v", c.n, c.text, got, c.want)
 		}

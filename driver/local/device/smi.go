@@ -19,7 +19,7 @@ type SMI struct {
 	nvidia
 	Command  string        // path of nvidia-smi
 	Patience time.Duration // how long a question may take; 0 = 20 s: a driver in trouble lets it hang for ever
-	Blind    bool          // the pids it tells are not of our pid namespace: the processes are not told
+	Blind    bool          // the pids it gives are not of our pid namespace: the processes are not named
 
 	mu     sync.Mutex
 	absent []string          // columns that this nvidia-smi does not know
@@ -30,7 +30,7 @@ type SMI struct {
 var _ Backend = (*SMI)(nil)
 
 // Columns of nvidia-smi; see `nvidia-smi --help-query-gpu`. Drivers from 535 on call the throttle reasons by another
-// name and still know this one; where they do not, they are not told.
+// name and still know this one; where they do not, they are not named.
 var (
 	listColumns   = []string{"uuid", "name", "index", "pci.bus_id", "memory.total", "power.limit", "mig.mode.current"}
 	sampleColumns = []string{"uuid", "pci.bus_id", "memory.used", "utilization.gpu", "power.draw", "temperature.gpu",

@@ -188,7 +188,7 @@ esac`)}
 	}
 }
 
-// Ensure that slices are there as long as their GPU is, and that who cannot know pids is told none.
+// Ensure that slices are there as long as their GPU is, and that who cannot know pids gets none.
 func TestSlicesAndBlind(t *testing.T) {
 	t.Parallel()
 	s := &SMI{Blind: true, parts: []slice{{"GPU-a", "1g.10gb", "MIG-1"}, {"GPU-z", "1g.10gb", "MIG-2"}},

@@ -269,7 +269,7 @@ func replaced(list []Device, split []string, parts []slice) (all []Device) {
 	return all
 }
 
-// profileGB returns the memory of a MIG profile, such as 1g.10gb or 1c.2g.20gb+me; 0 = it does not tell.
+// profileGB returns the memory of a MIG profile, such as 1g.10gb or 1c.2g.20gb+me; 0 = it does not say.
 func profileGB(profile string) float32 {
 	profile, _, _ = strings.Cut(profile, "+")
 	text, ok := strings.CutSuffix(profile[strings.LastIndexByte(profile, '.')+1:], "gb")

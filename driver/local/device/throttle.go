@@ -18,7 +18,8 @@ const (
 	ThrottleDisplaySetting                      // clocks of the display
 )
 
-var throttleWords = [...]string{"idle", "setting", "power-cap", "slowdown", "sync-boost", "hot", "hardware-hot", "power-brake", "display"}
+var throttleWords = [...]string{"idle", "setting", "power-cap", "slowdown", "sync-boost", "hot", "hardware-hot",
+	"power-brake", "display"}
 
 // String returns the words of the reasons, with commas between; those without a word are left out.
 func (t Throttle) String() string {

@@ -38,7 +38,7 @@ func Root() string {
 }
 
 // ownDirs returns where the process's own v2 cgroup is mounted, given its mountinfo and cgroup files in /proc. It may
-// be the only hierarchy, or one beside those of v1 ("hybrid", mostly /sys/fs/cgroup/unified).
+// be the only hierarchy, or one next to those of v1 ("hybrid", mostly /sys/fs/cgroup/unified).
 func ownDirs(mountinfo, cgroup string) []string {
 	own := ""
 	for line := range strings.Lines(cgroup) {

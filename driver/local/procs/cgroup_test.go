@@ -17,7 +17,8 @@ import (
 // Ensure that those whom the kernel killed are counted, and nothing else of the file.
 func TestOOMKills(t *testing.T) {
 	t.Parallel()
-	for events, want := range map[string]int{"": 0, "low 0\nhigh 3\nmax 9\noom 2\noom_kill 0\noom_group_kill 0\n": 0, "oom 2\noom_kill 12\n": 12} {
+	for events, want := range map[string]int{"": 0, "low 0\nhigh 3\nmax 9\noom 2\noom_kill 0\noom_group_kill 0\n": 0,
+		"oom 2\noom_kill 12\n": 12} {
 		if got := oomKills(events); got != want {
 			t.Errorf("%q: %d, want %d", events, got, want)
 		}
@@ -27,7 +28,8 @@ func TestOOMKills(t *testing.T) {
 func TestOwnDirs(t *testing.T) {
 	const (
 		pure   = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
-		hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n" +
+		hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup " +
+			"cgroup rw,name=systemd\n" +
 			"41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
 		inside = "41 31 0:38 /docker/ab /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
 		spaces = `41 31 0:38 / /mnt/a\040b\134c rw - cgroup2 cgroup2 rw` + "\n"
@@ -92,7 +94,8 @@ func TestMissingCgroup(t *testing.T) {
 	}
 }
 
-// Ensure that of the probes that are left those are removed that are empty, old and of a process that is gone, and nothing else.
+// Ensure that of the probes that are left those are removed that are empty, old and of a process that is gone, and
+// nothing else.
 func TestSweepProbes(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -101,8 +104,10 @@ func TestSweepProbes(t *testing.T) {
 	gone := fmt.Sprintf("trainyard-probe-%d-", dead.Process.Pid)
 	dir := t.TempDir()
 	now := time.Now()
-	for name, age := range map[string]time.Duration{gone + "1": time.Hour, gone + "2": time.Second, gone + "3/inside": time.Hour,
-		probePrefix() + "1": time.Hour, "trainyard-probe-x-1": time.Hour, "trainyard-probe--1-1": time.Hour, "other": time.Hour} {
+	for name, age := range map[string]time.Duration{gone + "1": time.Hour, gone + "2": time.Second,
+		gone + "3/inside":   time.Hour,
+		probePrefix() + "1": time.Hour, "trainyard-probe-x-1": time.Hour, "trainyard-probe--1-1": time.Hour,
+		"other": time.Hour} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			t.Fatal(err)
@@ -122,7 +127,8 @@ func TestSweepProbes(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	want := []string{"other", "trainyard-probe--1-1", gone + "2", gone + "3", probePrefix() + "1", "trainyard-probe-x-1"}
+	want := []string{"other", "trainyard-probe--1-1", gone + "2", gone + "3", probePrefix() + "1",
+		"trainyard-probe-x-1"}
 	slices.Sort(want)
 	if !slices.Equal(left, want) {
 		t.Errorf("left %q, want %q", left, want)

@@ -26,9 +26,9 @@ type Group struct {
 	adopts bool
 }
 
-// New makes the group of an attempt, empty. The name is unique under root, and names a directory. The cookie, a NAME=VALUE,
-// is put in the environment of all its processes and must be another for each attempt; it should not be in the caller's
-// own. Root is a directory that Root returned, or "" for a group without a cgroup.
+// New makes the group of an attempt, empty. The name is unique under root, and names a directory. The cookie, a
+// NAME=VALUE, is put in the environment of all its processes and must be another for each attempt; it should not be in
+// the caller's own. Root is a directory that Root returned, or "" for a group without a cgroup.
 //
 // Without a cgroup everything that descends from the calling process is a member, so that process makes one group only
 // and starts nothing else; it should have called Subreap before.
@@ -49,9 +49,9 @@ func New(root, name, cookie string) (*Group, error) {
 	return g, nil
 }
 
-// Open returns a group that another process made with the same arguments, perhaps long ago. It never fails: a group that
-// is gone has no members. It is for cleaning up after a maker that died; without a cgroup, see the package's comment for
-// what only the maker can find.
+// Open returns a group that another process made with the same arguments, perhaps long ago. It never fails: a group
+// that is gone has no members. It is for cleaning up after a maker that died; without a cgroup, see the package's
+// comment for what only the maker can find.
 func Open(root, name, cookie string) *Group {
 	g := &Group{name: name, cookie: cookie}
 	if root != "" && validName(name) {
@@ -66,8 +66,8 @@ func validName(name string) bool {
 }
 
 // Start starts the command as a member: in a session of its own, born inside the cgroup, with the cookie in its
-// environment. Nothing kills it when the caller dies. Other fields of cmd.SysProcAttr are kept, less Setpgid, which a new
-// session implies. The caller calls cmd.Wait.
+// environment. Nothing kills it when the caller dies. Other fields of cmd.SysProcAttr are kept, less Setpgid, which a
+// new session implies. The caller calls cmd.Wait.
 func (g *Group) Start(cmd *exec.Cmd) error {
 	attr := &syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
@@ -120,8 +120,9 @@ func (g *Group) Members() ([]int, error) {
 }
 
 // Kill kills every member, and returns when none is left. When ctx ends before, it returns an error that wraps the
-// context's and names the pids left: such as wait in the kernel for a disk that does not answer, or those of another user.
-// It kills at least once, whatever ctx. Without a cgroup it stops members before, so that they do not fork. It leaves zombies, also those of which the caller is the parent.
+// context's and names the pids left: such as wait in the kernel for a disk that does not answer, or those of another
+// user. It kills at least once, whatever ctx. Without a cgroup it stops members before, so that they do not fork. It
+// leaves zombies, also those of which the caller is the parent.
 func (g *Group) Kill(ctx context.Context) error {
 	inside, err := g.inCgroup()
 	if err == nil && inside[os.Getpid()] {
@@ -145,10 +146,10 @@ func (g *Group) Kill(ctx context.Context) error {
 // vanishing counts how often in a row no member was found.
 type vanishing struct{ empty, calm int }
 
-// after adds a look and says whether the group is surely gone. One empty look is no proof. (1) A process is created with a
-// pid that the look has passed, and its parent ends before the look comes to it; so the looks count when nothing was
-// forked meanwhile. (2) In the middle of an exec a process shows an empty environment; so two are wanted. On a machine
-// that never stops forking, for other reasons mostly, twenty in a row have to do, a third of a second.
+// after adds a look and says whether the group is surely gone. One empty look is no proof. (1) A process is created
+// with a pid that the look has passed, and its parent ends before the look comes to it; so the looks count when nothing
+// was forked meanwhile. (2) In the middle of an exec a process shows an empty environment; so two are wanted. On a
+// machine that never stops forking, for other reasons mostly, twenty in a row have to do, a third of a second.
 func (v *vanishing) after(members int, calm bool) bool {
 	if members > 0 {
 		*v = vanishing{}
@@ -228,7 +229,8 @@ func (g *Group) killCgroup() error {
 func (g *Group) unfinished(ctx context.Context, err error) error {
 	members, lookErr := g.look()
 	if err = errors.Join(err, lookErr); err != nil {
-		return fmt.Errorf("procs: kill group %s: %w, pids left %v: %w", g.name, context.Cause(ctx), pidsOf(members), err)
+		return fmt.Errorf("procs: kill group %s: %w, pids left %v: %w", g.name, context.Cause(ctx), pidsOf(members),
+			err)
 	}
 	if len(members) > 0 {
 		return fmt.Errorf("procs: kill group %s: %w, pids left %v", g.name, context.Cause(ctx), pidsOf(members))
@@ -264,7 +266,8 @@ func (g *Group) inCgroup() (map[int]bool, error) {
 	return pidsIn(g.dir)
 }
 
-// Close removes the cgroup and those the job made in it. It may be called again. Live members are an error; zombies are not.
+// Close removes the cgroup and those the job made in it. It may be called again. Live members are an error; zombies are
+// not.
 func (g *Group) Close() error {
 	if g.dir == "" {
 		return nil
@@ -286,8 +289,8 @@ func sendAll(members []proc, sig syscall.Signal) error {
 }
 
 // catch is sendAll for processes that fork and end at once: where the member has ended already, its process group is
-// signalled instead, which the kernel does in one step, whoever is in it by then. A number seen a millisecond ago is not
-// another group's, unless all pids were used in between.
+// signalled instead, which the kernel does in one step, whoever is in it by then. A number seen a millisecond ago is
+// not another group's, unless all pids were used in between.
 func catch(members []proc, sig syscall.Signal) error {
 	var errs []error
 	for _, p := range members {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Jobs are held together by what only Linux has; elsewhere every function fails with errors.ErrUnsupported, and the verbs that need them
-// say so before.
+// Jobs are held together by what only Linux has; elsewhere every function fails with errors.ErrUnsupported, and the
+// verbs that need them say so before.
 
 // Group is the processes of a job.
 type Group struct{}

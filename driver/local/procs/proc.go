@@ -38,8 +38,8 @@ func StartTime(pid int) (uint64, error) {
 	return p.start, nil
 }
 
-// Lives reports whether the process that started at start, see StartTime, is there and no zombie: one that has ended stays
-// in the table until its parent asks for its end.
+// Lives reports whether the process that started at start, see StartTime, is there and no zombie: one that has ended
+// stays in the table until its parent asks for its end.
 func Lives(pid int, start uint64) (bool, error) {
 	p, err := readProc(pid)
 	if vanished(err) {
@@ -103,9 +103,9 @@ func scan(cookie string) ([]proc, error) {
 	}
 }
 
-// someNames returns the next few names in the directory, none at its end. /proc lists pids in ascending order as they are
-// when asked, so that a process which keeps forking and exiting, always a pid ahead of a list made at once, is met while it
-// lives. os.File would ask for hundreds at a time.
+// someNames returns the next few names in the directory, none at its end. /proc lists pids in ascending order as they
+// are when asked, so that a process which keeps forking and exiting, always a pid ahead of a list made at once, is met
+// while it lives. os.File would ask for hundreds at a time.
 func someNames(dir *os.File) ([]string, error) {
 	var buffer [280]byte // the longest name there can be (255), or eleven pids
 	for {
@@ -171,7 +171,8 @@ func readProc(pid int) (proc, error) {
 // parseStat reads the fields after the command's name, which stands in parentheses and may contain any character: see
 // proc_pid_stat(5). The pid is the caller's to fill in.
 func parseStat(line string) (proc, error) {
-	const state, parent, group, session, threads, start = 0, 1, 2, 3, 17, 19 // the page counts from the pid and 1: add 3
+	// the page counts from the pid and 1: add 3
+	const state, parent, group, session, threads, start = 0, 1, 2, 3, 17, 19
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(fields) <= start {
 		return proc{}, fmt.Errorf("%d fields after the name, want more than %d", len(fields), start)
@@ -222,8 +223,8 @@ func (p proc) signal(sig syscall.Signal) (ended bool, err error) {
 	return false, err
 }
 
-// lastPID returns the pid most recently given to a process or thread, or "" if that cannot be known. When two looks find
-// the same, nothing was forked in between.
+// lastPID returns the pid most recently given to a process or thread, or "" if that cannot be known. When two looks
+// find the same, nothing was forked in between.
 func lastPID() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(data))

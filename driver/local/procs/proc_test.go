@@ -22,7 +22,8 @@ func TestParseStat(t *testing.T) {
 		{"70 (sleep) S" + tail, proc{parent: 7, group: 8, session: 9, start: 12345}},
 		{"70 (a) R 1 1 (b) ) S" + tail, proc{parent: 7, group: 8, session: 9, start: 12345}},
 		{"70 () Z" + tail, proc{parent: 7, group: 8, session: 9, start: 12345, headless: true}},
-		{"70 (x) Z 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 0", proc{parent: 7, group: 8, session: 9, start: 12345, zombie: true}},
+		{"70 (x) Z 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 0",
+			proc{parent: 7, group: 8, session: 9, start: 12345, zombie: true}},
 	} {
 		if got, err := parseStat(c.line); err != nil || got != c.want {
 			t.Errorf("%s: got %+v, error %v, want %+v", c.line, got, err, c.want)
@@ -144,7 +145,8 @@ func TestSignalPanicsOnInitAndSelf(t *testing.T) {
 
 func TestContains(t *testing.T) {
 	const environ = "A=1\x00COOKIE=abc\x00B=2\x00"
-	for s, want := range map[string]bool{"COOKIE=abc": true, "COOKIE=ab": false, "OOKIE=abc": false, "B=2": true, "A=1\x00COOKIE=abc": false} {
+	for s, want := range map[string]bool{"COOKIE=abc": true, "COOKIE=ab": false, "OOKIE=abc": false, "B=2": true,
+		"A=1\x00COOKIE=abc": false} {
 		if got := contains([]byte(environ), s); got != want {
 			t.Errorf("contains %q: %v, want %v", s, got, want)
 		}

@@ -67,9 +67,9 @@ func (t *tree) closure(seed func(proc) bool) []proc {
 	return members
 }
 
-// owns says whether the whole session of member p belongs to the group. A session is inherited, never joined, so all of it
-// descends from its leader. If the leader has ended, any member vouches for it: Start put the group in sessions of its
-// own. If it lives and is no member, p is a stray, such as a command that a user ran in a login shell with a job's
+// owns says whether the whole session of member p belongs to the group. A session is inherited, never joined, so all of
+// it descends from its leader. If the leader has ended, any member vouches for it: Start put the group in sessions of
+// its own. If it lives and is no member, p is a stray, such as a command that a user ran in a login shell with a job's
 // environment, and the shell must not die of it. The caller's own session is never the group's.
 func (t *tree) owns(p proc) bool {
 	if p.session <= 1 || p.session == t.caller.session {

@@ -22,7 +22,8 @@ func TestClosure(t *testing.T) {
 	}{
 		{"no seed", []proc{{pid: 70, parent: 60, session: 60}}, nil},
 		{"descendants of a marked process, whatever their pids", []proc{
-			{pid: 12, parent: 11, session: 12}, {pid: 11, parent: 70, session: 11}, {pid: 70, parent: 1, session: 70, marked: true},
+			{pid: 12, parent: 11, session: 12}, {pid: 11, parent: 70, session: 11},
+			{pid: 70, parent: 1, session: 70, marked: true},
 		}, []int{12, 11, 70}},
 		{"zombies are none, but lead on", []proc{
 			{pid: 70, parent: 1, session: 70, marked: true, zombie: true}, {pid: 71, parent: 70, session: 70},
@@ -31,13 +32,16 @@ func TestClosure(t *testing.T) {
 			{pid: 70, parent: 1, session: 70, marked: true}, {pid: 71, parent: 1, session: 70},
 		}, []int{70, 71}},
 		{"the session of a leader that is gone", []proc{
-			{pid: 71, parent: 1, session: 70, marked: true}, {pid: 72, parent: 1, session: 70}, {pid: 73, parent: 72, session: 73},
+			{pid: 71, parent: 1, session: 70, marked: true}, {pid: 72, parent: 1, session: 70},
+			{pid: 73, parent: 72, session: 73},
 		}, []int{71, 72, 73}},
 		{"the session of a leader that is a zombie", []proc{
-			{pid: 70, parent: 60, session: 70, zombie: true}, {pid: 71, parent: 1, session: 70, marked: true}, {pid: 72, parent: 1, session: 70},
+			{pid: 70, parent: 60, session: 70, zombie: true}, {pid: 71, parent: 1, session: 70, marked: true},
+			{pid: 72, parent: 1, session: 70},
 		}, []int{71, 72}},
 		{"not the login session in which a user copied the environment", []proc{
-			{pid: 70, parent: 1, session: 70}, {pid: 71, parent: 70, session: 70, marked: true}, {pid: 72, parent: 70, session: 70},
+			{pid: 70, parent: 1, session: 70}, {pid: 71, parent: 70, session: 70, marked: true},
+			{pid: 72, parent: 70, session: 70},
 		}, []int{71}},
 		{"not the caller's session", []proc{
 			{pid: 71, parent: 1, session: caller, marked: true}, {pid: 72, parent: 1, session: caller},

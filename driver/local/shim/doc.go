@@ -1,4 +1,4 @@
-// Package shim is the tiny process that stands beside one attempt of one job: it outlives the manager, starts the job,
+// Package shim is the tiny process that stands next to one attempt of one job: it outlives the manager, starts the job,
 // keeps its output and its exit code, and ends everything the job started before it says that the attempt is over.
 //
 // A shim takes orders over a socket in the run directory, from the manager with the highest epoch it has heard of. It

@@ -23,7 +23,7 @@ import (
 //
 //	epoch             number of the manager that gives orders now
 //	devices/NAME      locks of the devices
-//	jobs/J/lock       held by the shim of job J while it lives; tells the last attempt started
+//	jobs/J/lock       held by the shim of job J while it lives; names the last attempt started
 //	jobs/J/checkpoint the job's own
 //	jobs/J/odometer.json how its progress is counted and how fast it was
 //	jobs/J/A/         run directory of attempt A, see RunDir
@@ -92,7 +92,7 @@ func (o *Order) GroupName() string {
 // Cookie is the variable by which processes of an attempt are known, wherever they hide.
 func (o *Order) Cookie() string { return "TRAINYARD_COOKIE=" + o.GroupName() }
 
-// stateHash tells state folders apart.
+// stateHash distinguishes state folders.
 func stateHash(s State) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s)) // it takes everything
@@ -309,7 +309,7 @@ var ErrBegun = errors.New("begun already")
 
 // Begin takes the lock of a job for attempt, which can be started once only, by whomever: by its shim, or by a manager
 // that wants it never to start. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun:
-// this attempt was started before, or the file does not tell: then it counts as started, and the next one may be.
+// this attempt was started before, or the file does not say: then it counts as started, and the next one may be.
 func (s State) Begin(job, attempt int32) (*os.File, error) {
 	if err := os.MkdirAll(s.Job(job), 0o700); err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func TestBeginRacesOfProcesses(t *testing.T) {
 	}
 }
 
-// Ensure that a lock that does not tell the last attempt lets this one count as started, and the next start.
+// Ensure that a lock that does not name the last attempt lets this one count as started, and the next start.
 func TestTornLock(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {

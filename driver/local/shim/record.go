@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// record is the run directory in the hands of its shim. It is held open: what the shim writes is found wherever the folder
-// was moved. The file that is to be over.json is there before the job runs, with room on disk, so that a full disk does
-// not cost the end of an attempt.
+// record is the run directory in the hands of its shim. It is held open: what the shim writes is found wherever the
+// folder was moved. The file that is to be over.json is there before the job runs, with room on disk, so that a full
+// disk does not cost the end of an attempt.
 type record struct {
 	dir    RunDir
 	folder *os.File
@@ -56,8 +56,8 @@ func (r *record) write(name string, x any) error {
 	return errors.Join(writeJSON(r.dir.file(name), x), syncDir(filepath.Dir(string(r.dir))))
 }
 
-// end writes over.json, however long that takes: an end that is not written is one that did not happen, and the job would
-// run once more.
+// end writes over.json, however long that takes: an end that is not written is one that did not happen, and the job
+// would run once more.
 func (r *record) end(over *Over) error {
 	if err := r.useReserved(over); err == nil {
 		return nil
@@ -84,7 +84,8 @@ func (r *record) useReserved(over *Over) error {
 }
 
 // passing are the errors of a write that may be none a moment later.
-var passing = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}
+var passing = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ENOMEM, syscall.EMFILE,
+	syscall.ENFILE}
 
 // persist tries a write until it is done or hopeless.
 func persist(write func() error) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 )
 
-// Exit codes of a shim that has nothing to tell in over.json.
+// Exit codes of a shim that has nothing to report in over.json.
 const (
 	exitBegun  = 3 // the attempt was started before, or the job has another one alive
 	exitFenced = 4 // a later manager gives orders now
@@ -223,7 +223,7 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	done := make(chan struct{})
 	go reap(cmd.Process.Pid)
 	go func() {
-		_ = cmd.Wait() // its state tells
+		_ = cmd.Wait() // its state says how it ended
 		close(done)
 	}()
 	s.untilDone(group, done, over)

@@ -446,7 +446,7 @@ func TestCgroupRemoved(t *testing.T) {
 	}
 }
 
-// Ensure that records keep their form: older shims live on beside newer managers.
+// Ensure that records keep their form: older shims live on next to newer managers.
 func TestRecordForm(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

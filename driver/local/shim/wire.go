@@ -121,8 +121,8 @@ func (s *shim) leave(c *client) {
 	s.open = slices.DeleteFunc(s.open, func(x *client) bool { return x == c })
 }
 
-// serve hears the orders of one manager and tells it what happens, once it has said who it is, until the attempt is
-// over.
+// serve hears the orders of one manager and reports to it what happens, once it has said who it is, until the attempt
+// is over.
 func (s *shim) serve(c *client) {
 	defer s.leave(c)
 	defer c.Close()
@@ -175,7 +175,7 @@ func (s *shim) obey(order say) (refused string) {
 	return ""
 }
 
-// inform tells a manager, once it is known, when the job is up, and anybody when it is over.
+// inform reports to a manager, once it is known, when the job is up, and to anybody when it is over.
 func (s *shim) inform(conn io.Writer, known, gone <-chan struct{}) {
 	out := json.NewEncoder(conn)
 	for up := false; ; {

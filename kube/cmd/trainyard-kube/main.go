@@ -46,8 +46,8 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitCode tells an error, and returns the exit code that goes with it: 2 for one of the command line, as of trainyard,
-// else 1.
+// exitCode prints an error, and returns the exit code that goes with it: 2 for one of the command line, as of
+// trainyard, else 1.
 func exitCode(err error, errs io.Writer) int {
 	wrong := usageError{}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pipeVar tells the test binary to be the parent in TestServersDieWithTheirParent.
+// pipeVar makes the test binary the parent in TestServersDieWithTheirParent.
 const pipeVar = "CONTROLPLANE_TEST_PIPE"
 
 // TestParent is no test: it is the parent in the test below, and starts a server whose log is a named pipe.

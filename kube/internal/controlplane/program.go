@@ -2,7 +2,7 @@ package controlplane
 
 import "os"
 
-// Program is a program under test, which runs beside the servers and ends with the test binary at the latest.
+// Program is a program under test, which runs next to the servers and ends with the test binary at the latest.
 type Program struct {
 	p   *process
 	Log string // file that has what it wrote

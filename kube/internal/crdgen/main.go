@@ -119,7 +119,7 @@ func open(properties map[string]any) map[string]any {
 	return s
 }
 
-// unchecked takes away what the API server would check of values beside their types.
+// unchecked takes away what the API server would check of values in addition to their types.
 func unchecked(node any) {
 	switch node := node.(type) {
 	case []any:

@@ -139,7 +139,7 @@ func reserved(claim *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
 	})
 }
 
-// visibleDevices is the variable by which NVIDIA's container runtime is told the GPUs of a container.
+// visibleDevices is the variable by which NVIDIA's container runtime knows the GPUs of a container.
 const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
 // visible returns the GPUs that the pod names in its environment, by value or by an annotation (downward API).

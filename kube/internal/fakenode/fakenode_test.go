@@ -46,7 +46,7 @@ func (d *diary) expect(t *testing.T, pod, node string, gpus ...int) {
 }
 
 // Ensure that 100 nodes of 8 GPUs get ready; that a pinned claim is given exactly the GPUs it names; that a pod pinned
-// on the same GPUs waits, and has them once the first has saved and gone, with its exit code told.
+// on the same GPUs waits, and has them once the first has saved and gone, with its exit code reported.
 func TestPinnedHandOver(t *testing.T) {
 	var d diary
 	w := open(t, "pinned", 100, fakenode.Options{GPUs: 8, Run: d.run(fakenode.Script(0, 300*time.Millisecond, 143))})
@@ -166,7 +166,7 @@ func TestNoSuchDevice(t *testing.T) {
 }
 
 // Ensure that a process that does not follow SIGTERM is killed after the grace period, and one that ends by itself
-// tells its exit code and stays until it is deleted.
+// reports its exit code and stays until it is deleted.
 func TestEnds(t *testing.T) {
 	w := open(t, "ends", 1, fakenode.Options{GPUs: 2, Run: func(p *fakenode.Process) int {
 		if p.Pod.Name == "crash" {

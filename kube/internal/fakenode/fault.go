@@ -81,8 +81,8 @@ func (f *Fleet) resync(n *node) {
 	}
 }
 
-// podsOf returns the pods of a node, as a kubelet that boots asks for them: the watch may not have told yet that one
-// runs. While no one answers they are those that it told of.
+// podsOf returns the pods of a node, as a kubelet that boots asks for them: the watch may not have reported yet that
+// one runs. While no one answers they are those that it named.
 func (f *Fleet) podsOf(n *node) (pods []*corev1.Pod) {
 	list, err := f.client.CoreV1().Pods(metav1.NamespaceAll).List(f.ctx,
 		metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})

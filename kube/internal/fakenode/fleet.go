@@ -42,7 +42,7 @@ type Options struct {
 	// StartDelay is the time from a pod's claims being ready to its process running.
 	StartDelay time.Duration
 
-	// Run is what a pod's process does; it returns the exit code. nil means Script(0, 0, 0): on until told to stop.
+	// Run is what a pod's process does; it returns the exit code. nil means Script(0, 0, 0): on until asked to stop.
 	Run func(*Process) int
 
 	// Tolerate has violations noted, but does not fail the test for them: for tests that bring them about.
@@ -214,7 +214,7 @@ func (f *Fleet) Violations() []string {
 	return slices.Clone(f.violations)
 }
 
-// Running returns the number of processes that run, those told to stop and those of silent nodes included.
+// Running returns the number of processes that run, those asked to stop and those of silent nodes included.
 func (f *Fleet) Running() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -112,7 +112,8 @@ func (f *Fleet) ready() bool {
 	return true
 }
 
-// nodeSeen tells the control plane again that a node is ready, where it thinks otherwise and the node can hear that.
+// nodeSeen reports to the control plane again that a node is ready, where it thinks otherwise and the node can hear
+// that.
 func (f *Fleet) nodeSeen(object *corev1.Node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

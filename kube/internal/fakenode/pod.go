@@ -271,7 +271,7 @@ func (f *Fleet) count(by int) {
 	f.running += by
 }
 
-// report insists on telling something, until ctx is done.
+// report insists on reporting something, until ctx is done.
 func (p *pod) report(ctx context.Context, what func(context.Context) error) {
 	p.fleet.insist(ctx, p.node, what)
 }

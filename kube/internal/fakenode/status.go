@@ -29,7 +29,7 @@ func (p *pod) running(ctx context.Context) error {
 	return p.patch(ctx, corev1.PodRunning, p.fleet.address(), corev1.ContainerState{Running: &state})
 }
 
-// ended tells the exit code; reason "" means the usual one.
+// ended reports the exit code; reason "" means the usual one.
 func (p *pod) ended(code int, reason string) func(context.Context) error {
 	phase, usual := corev1.PodSucceeded, "Completed"
 	if code != 0 {

@@ -9,8 +9,8 @@ import (
 const ImageName = "localhost/trainyard:test"
 
 // containerdConfig: snapshots are copies, which every file system can do. Whoever lacks CAP_SYS_RESOURCE cannot lower
-// oom_score_adj, and runc dies of it unless told. Networks are not set up by anyone: the one that is named has no
-// program, so a pod that wants one of its own fails.
+// oom_score_adj, and runc dies of it unless asked not to. Networks are not set up by anyone: the one that is named has
+// no program, so a pod that wants one of its own fails.
 const containerdConfig = `version = 3
 disabled_plugins = ['io.containerd.nri.v1.nri']
 [plugins.'io.containerd.cri.v1.images']

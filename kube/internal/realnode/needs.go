@@ -14,7 +14,7 @@ import (
 // RequireVar is the environment variable that makes a failure, and not a skip, of what a node needs and is not there.
 const RequireVar = "TRAINYARD_REQUIRE_KUBE_NODE"
 
-// binaries are those that a node needs, beside those of the control plane.
+// binaries are those that a node needs, in addition to those of the control plane.
 var binaries = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "fakegpu"}
 
 // Needs returns the folder with the binaries of a node and a control plane. Where a node cannot run it skips t, or

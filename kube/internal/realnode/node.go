@@ -137,7 +137,7 @@ func (n *Node) StartPlugin() error {
 // Stop kills a daemon of the node: containerd, kubelet or fakegpu. Containers go on.
 func (n *Node) Stop(daemon string) error { return n.machine.do("stop", daemon) }
 
-// Runs reports whether a process of a container is there, of which its pod's status tells the ID. It asks no one but
+// Runs reports whether a process of a container is there, whose ID its pod's status gives. It asks no one but
 // the kernel.
 func (n *Node) Runs(container string) (bool, error) {
 	_, id, _ := strings.Cut(container, "://")
@@ -157,7 +157,7 @@ func (n *Node) Runs(container string) (bool, error) {
 }
 
 // register makes the object of the node, if there is none, with the loopback as its address: we are the cloud that
-// tells it. It makes the DeviceClass too.
+// names it. It makes the DeviceClass too.
 func (n *Node) register(ctx context.Context) error {
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu.nvidia.com"}}
 	class.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{

@@ -1,5 +1,5 @@
 // Command witness stands between a container and the program that trains in it: it writes down which GPUs the node gave
-// the container, which ones the controller told it of, and becomes that program.
+// the container, which ones the controller named, and becomes that program.
 //
 //	witness FILE PROGRAM ARGUMENT...   append a line to FILE, then run PROGRAM
 //	witness pause                      wait for SIGTERM, as the first container of a pod does
