@@ -72,13 +72,9 @@ func (d *Desk) Next(ctx context.Context, until sched.Time) ([]sched.Event, error
 	d.receive()
 	until = min(until, d.due())
 	for {
-		now := d.clock()
-		inTime := until <= d.view.Now || now < until // else the tick comes before what was asked for after it
-		if inTime && d.alone < mostAlone && ctx.Err() == nil {
-			if events := d.collect(now); len(events) > 0 {
-				d.alone++
-				return events, nil
-			}
+		if events := d.mail(ctx, until); len(events) > 0 {
+			d.alone++
+			return events, nil
 		}
 		d.alone = 0
 		events, err := d.ask(ctx, until)
@@ -94,6 +90,16 @@ func (d *Desk) Next(ctx context.Context, until sched.Time) ([]sched.Event, error
 		}
 		return append(d.collect(events[0].Time), events...), nil
 	}
+}
+
+// mail returns the events of the mailbox, if these may be an answer alone.
+func (d *Desk) mail(ctx context.Context, until sched.Time) []sched.Event {
+	now := d.clock()
+	inTime := until <= d.view.Now || now < until // else the tick comes before what was asked for after it
+	if !inTime || d.alone >= mostAlone || ctx.Err() != nil {
+		return nil
+	}
+	return d.collect(now)
 }
 
 // any reports whether something waits.

@@ -77,10 +77,10 @@ func (k *Kept) Validate() error {
 	if len(k.Paces) > mostPaces {
 		return fmt.Errorf("%d paces, want at most %d", len(k.Paces), mostPaces)
 	}
-	for i, m := range k.Marks {
-		if i == 0 && m.Step != 0 || i > 0 && m.Step < k.Marks[i-1].Step || !(m.Count >= 0) || !(m.PerStep > 0) ||
-			math.IsInf(m.Count+m.PerStep, 1) {
-			return fmt.Errorf("mark %d: %+v, want steps that rise from 0, counts >= 0, more than 0 for each step", i, m)
+	for i := range k.Marks {
+		if !k.markHolds(i) {
+			return fmt.Errorf("mark %d: %+v, want steps that rise from 0, counts >= 0, more than 0 for each step",
+				i, k.Marks[i])
 		}
 	}
 	for i, p := range k.Paces {
@@ -89,6 +89,16 @@ func (k *Kept) Validate() error {
 		}
 	}
 	return nil
+}
+
+// markHolds reports whether mark i counts upwards and follows the mark before it; the first is that of step 0.
+func (k *Kept) markHolds(i int) bool {
+	m := k.Marks[i]
+	follows := m.Step == 0
+	if i > 0 {
+		follows = m.Step >= k.Marks[i-1].Step
+	}
+	return follows && m.Count >= 0 && m.PerStep > 0 && !math.IsInf(m.Count+m.PerStep, 1)
 }
 
 // Limits of what is believed of a job out of its senses.

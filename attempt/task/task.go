@@ -127,6 +127,20 @@ func (t Task) Validate() error {
 	if err := t.Checkpoint.validate(); err != nil {
 		return err
 	}
+	if err := t.checkWords(); err != nil {
+		return err
+	}
+	if err := t.checkFiles(); err != nil {
+		return err
+	}
+	if t.Backoff < 0 || t.Backoff > MaxBackoff {
+		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
+	}
+	return t.checkTexts()
+}
+
+// checkWords returns what is wrong with the fields that take one of several words, or nil.
+func (t *Task) checkWords() error {
 	if _, err := scaling.Parse(t.LRScaling); t.LRScaling != "" && err != nil {
 		return err
 	}
@@ -143,12 +157,11 @@ func (t Task) Validate() error {
 			return err
 		}
 	}
-	if err := t.checkFiles(); err != nil {
-		return err
-	}
-	if t.Backoff < 0 || t.Backoff > MaxBackoff {
-		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
-	}
+	return nil
+}
+
+// checkTexts returns what the kernel would not take of the command and the environment, or nil.
+func (t *Task) checkTexts() error {
 	for i, a := range t.Command {
 		if err := CheckArg(a); err != nil {
 			return fmt.Errorf("command[%d] %w", i, err)

@@ -93,14 +93,19 @@ func (c *Context) Where() string {
 
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Check names the first field that is wrong.
-func (c *Context) Check() error {
-	kinds := 0
+// kinds counts the ways by which the context names its host; one is right.
+func (c *Context) kinds() (n int) {
 	for _, is := range []bool{c.State != "", c.Server != "", len(c.Command) > 0} {
 		if is {
-			kinds++
+			n++
 		}
 	}
+	return n
+}
+
+// Check names the first field that is wrong.
+func (c *Context) Check() error {
+	kinds := c.kinds()
 	switch {
 	case !goodName.MatchString(c.Name):
 		return fmt.Errorf("name %q, want letters, digits, dots, dashes and underscores, at most 63, the first a letter or a digit", c.Name)

@@ -163,38 +163,54 @@ func newContextRemove() *cobra.Command {
 	}
 }
 
-// splitCommand splits a command line into words as a shell does: at blanks, but not inside quotes. A backslash takes the next character as
-// it is, except inside single quotes. Nothing is expanded.
-func splitCommand(line string) (words []string, err error) {
-	var word []rune
-	var quote rune
-	inWord, escaped := false, false
+// splitCommand splits a command line into words as a shell does: at blanks, but not inside quotes. A backslash takes
+// the next character as it is, except inside single quotes. Nothing is expanded.
+func splitCommand(line string) ([]string, error) {
+	var s splitter
 	for _, c := range line {
 		switch {
-		case escaped:
-			word, escaped = append(word, c), false
-		case c == '\\' && quote != '\'':
-			escaped, inWord = true, true
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word = append(word, c)
+		case s.escaped:
+			s.word, s.escaped = append(s.word, c), false
+		case c == '\\' && s.quote != '\'':
+			s.escaped, s.inWord = true, true
+		case s.quote != 0:
+			s.quoted(c)
 		case c == '\'' || c == '"':
-			quote, inWord = c, true
+			s.quote, s.inWord = c, true
 		case c == ' ' || c == '\t' || c == '\n':
-			if inWord {
-				words = append(words, string(word))
-			}
-			word, inWord = nil, false
+			s.endWord()
 		default:
-			word, inWord = append(word, c), true
+			s.word, s.inWord = append(s.word, c), true
 		}
 	}
-	if quote != 0 || escaped {
+	if s.quote != 0 || s.escaped {
 		return nil, errors.New("a quote is not closed")
 	}
-	if inWord {
-		words = append(words, string(word))
+	s.endWord()
+	return s.words, nil
+}
+
+// splitter is where splitCommand stands in a line.
+type splitter struct {
+	words   []string
+	word    []rune
+	inWord  bool // word is one, though it may be empty
+	quote   rune // the quote that is open; 0: none
+	escaped bool // by a backslash right before
+}
+
+// quoted takes a character inside quotes.
+func (s *splitter) quoted(c rune) {
+	if c == s.quote {
+		s.quote = 0
+		return
 	}
-	return words, nil
+	s.word = append(s.word, c)
+}
+
+func (s *splitter) endWord() {
+	if s.inWord {
+		s.words = append(s.words, string(s.word))
+	}
+	s.word, s.inWord = nil, false
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -208,13 +209,7 @@ func (f *batchFlags) submission(script string, command []string) (s api.Submissi
 	if err != nil {
 		return s, err
 	}
-	name := nameOf(f.name)
-	if name == "" {
-		name = nameOf(script)
-	}
-	if jobfile.IsNumber(name) || name == "" {
-		name = "job-" + name
-	}
+	name := f.jobName(script)
 	job := map[string]any{"command": command, "gpus": gpus}
 	if f.limit != "" {
 		if job["wall_time"], err = slurmTime(f.limit); err != nil {
@@ -234,9 +229,7 @@ func (f *batchFlags) submission(script string, command []string) (s api.Submissi
 	jobs := make([]any, len(numbers))
 	for i, n := range numbers {
 		one := map[string]any{"name": name, "env": map[string]string{"SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": s.Dir}}
-		for key, value := range job {
-			one[key] = value
-		}
+		maps.Copy(one, job)
 		if f.array != "" {
 			env := one["env"].(map[string]string)
 			env["SLURM_ARRAY_TASK_ID"], env["SLURM_ARRAY_TASK_COUNT"] = strconv.Itoa(n), strconv.Itoa(len(numbers))
@@ -251,6 +244,18 @@ func (f *batchFlags) submission(script string, command []string) (s api.Submissi
 	err = e.Encode(map[string]any{"jobs": jobs})
 	s.File, s.Env = b.String(), passed()
 	return s, err
+}
+
+// jobName is the name that was asked for, else that of the script. A name is no number: that would be one of a job.
+func (f *batchFlags) jobName(script string) string {
+	name := nameOf(f.name)
+	if name == "" {
+		name = nameOf(script)
+	}
+	if jobfile.IsNumber(name) || name == "" {
+		name = "job-" + name
+	}
+	return name
 }
 
 // width is the number of GPUs that are asked for in one of three ways.

@@ -71,11 +71,8 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
-	if f.network != "" && (f.cert == "" || f.key == "") {
-		return term.Usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
-	}
-	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
-		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
+	if err := f.check(); err != nil {
+		return err
 	}
 	dir, err := client.StateFolder(f.state)
 	if err != nil {
@@ -126,6 +123,17 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return nil
 	}
 	return err
+}
+
+// check names the first flag that is wrong.
+func (f *serveFlags) check() error {
+	if f.network != "" && (f.cert == "" || f.key == "") {
+		return term.Usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
+	}
+	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
+		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
+	}
+	return nil
 }
 
 // hello says what is served and what to type first.

@@ -305,28 +305,13 @@ func (a *attempt) ending(x *end, o *shim.Order) sched.Event {
 
 // verdict says how an attempt ended, and why.
 func (a *attempt) verdict(x *end) sched.Event {
-	stopped := isClosed(a.stopped)
-	switch {
-	case x.never && !stopped:
-		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " +
-			filepath.Join(string(a.dir), "shim.log")}
-	case x.never:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it began"}
-	case x.boot:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
-	case x.over == nil && x.ran:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
-	case x.over == nil && x.perhaps:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died, perhaps before " +
-			"the job ran"}
-	case x.over == nil && stopped:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "its shim died before the job ran"}
-	case x.over == nil: // tried again after a rest: it may be for want of something
-		return sched.Event{Kind: sched.StartFailed, Text: "its shim died before the job ran: see " +
-			filepath.Join(string(a.dir), "shim.log")}
-	case x.over.Failed != "" && stopped:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: x.over.Failed}
-	case x.over.Failed != "":
+	if x.never || x.boot || x.over == nil {
+		return a.unreported(x)
+	}
+	if x.over.Failed != "" {
+		if isClosed(a.stopped) {
+			return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: x.over.Failed}
+		}
 		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.dev.numbers(x.over.Suspects)}
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
@@ -337,6 +322,30 @@ func (a *attempt) verdict(x *end) sched.Event {
 		e.Text = fmt.Sprintf("killed: it had not ended %v after it was told to", x.over.Grace)
 	}
 	return e
+}
+
+// unreported is the verdict on an attempt whose end no shim reported.
+func (a *attempt) unreported(x *end) sched.Event {
+	stopped := isClosed(a.stopped)
+	switch {
+	case x.never && !stopped:
+		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " +
+			filepath.Join(string(a.dir), "shim.log")}
+	case x.never:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it began"}
+	case x.boot:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
+	case x.ran:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
+	case x.perhaps:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died, perhaps before " +
+			"the job ran"}
+	case stopped:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "its shim died before the job ran"}
+	}
+	// tried again after a rest: it may be for want of something
+	return sched.Event{Kind: sched.StartFailed,
+		Text: "its shim died before the job ran: see " + filepath.Join(string(a.dir), "shim.log")}
 }
 
 // outcome says what the end of a job's process means. The exit code alone does not say: of a job that was asked to stop

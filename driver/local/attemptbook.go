@@ -89,3 +89,9 @@ func (b *attemptBook) forget(isDone func(sched.JobID) bool) {
 		return true
 	})
 }
+
+// isNew reports whether the attempt of an order is later than all that are known of its job.
+func (b *attemptBook) isNew(order *sched.Action) bool {
+	at := b.live[order.Job]
+	return order.Attempt > b.ended[order.Job] && (at == nil || at.number != order.Attempt)
+}

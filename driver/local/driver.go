@@ -292,25 +292,16 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	failpoint.Here("apply")
 	for i := range p.Actions {
 		a := &p.Actions[i]
-		if ofJob := a.Kind == sched.Start || a.Kind == sched.Stop || a.Kind == sched.WatchEpochs; ofJob &&
-			d.isDone(a.Job) {
-			continue // an old order: nothing is remembered of it
+		if d.isOld(a) {
+			continue // nothing is remembered of it
 		}
-		at := d.runs.live[a.Job]
-		switch known := at != nil && at.number == a.Attempt; a.Kind {
+		switch a.Kind {
 		case sched.Start:
-			if known || a.Attempt <= d.runs.ended[a.Job] {
-				break
+			if d.runs.isNew(a) {
+				d.start(a)
 			}
-			d.start(a)
 		case sched.Stop:
-			if known {
-				at.stop(a.Why)
-			} else if a.Attempt > d.runs.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
-				at = d.begin(a.Job, a.Attempt, 1, 0)
-				at.stop(a.Why)
-				d.work.Go(func() { at.run(nil) })
-			}
+			d.stop(a)
 		case sched.WatchEpochs:
 			d.runs.watched[a.Job] = a.On
 		case sched.Rent:
@@ -332,6 +323,20 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	return nil
 }
 
+// stop ends the attempt of an order. An attempt that is not known may be that of a start that was ordered, but perhaps
+// not carried out: it is begun without an order, and so ended.
+func (d *Driver) stop(a *sched.Action) {
+	if d.runs.isNew(a) {
+		at := d.begin(a.Job, a.Attempt, 1, 0)
+		at.stop(a.Why)
+		d.work.Go(func() { at.run(nil) })
+		return
+	}
+	if at := d.runs.live[a.Job]; at != nil && at.number == a.Attempt {
+		at.stop(a.Why)
+	}
+}
+
 // begin makes an attempt, on so many GPUs and with a batch size, the live one of its job.
 func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
 	o := d.odometer(job, 0)
@@ -340,6 +345,12 @@ func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt
 		dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
 	d.runs.begin(a)
 	return a
+}
+
+// isOld reports whether an order is about a job that is done.
+func (d *Driver) isOld(a *sched.Action) bool {
+	ofJob := a.Kind == sched.Start || a.Kind == sched.Stop || a.Kind == sched.WatchEpochs
+	return ofJob && d.isDone(a.Job)
 }
 
 // isDone reports whether nothing can come of a job any more.
