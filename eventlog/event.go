@@ -99,13 +99,13 @@ func (s *eventScan) place(key []byte, rec *Record) bool {
 func (s *eventScan) part(key []byte, e *sched.Event, target *sched.Target) bool {
 	switch string(key) {
 	case "spec":
-		e.Spec = s.jobSpec()
+		e.Spec = readJobSpec(&s.scan)
 	case "change":
-		e.Change = s.jobChange()
+		e.Change = readJobChange(&s.scan)
 	case "node_spec":
-		e.NodeSpec = s.nodeSpec()
+		e.NodeSpec = readNodeSpec(&s.scan)
 	case "pool_spec":
-		e.PoolSpec = s.poolSpec()
+		e.PoolSpec = readPoolSpec(&s.scan)
 	case "target":
 		s.readTarget(target)
 		e.Target, s.target = target, true
@@ -280,16 +280,18 @@ func (s *eventScan) readTarget(t *sched.Target) {
 	})
 }
 
-func (s *scan) jobSpec() *sched.JobSpec {
+func readJobSpec(s *scan) *sched.JobSpec {
 	p := new(sched.JobSpec)
-	s.object(func(key []byte) bool { return s.jobText(key, p) || s.jobTime(key, p) || s.jobNumber(key, p) })
+	s.object(func(key []byte) bool {
+		return readJobText(s, key, p) || readJobTime(s, key, p) || readJobNumber(s, key, p)
+	})
 	if err := p.Validate(); err != nil {
 		s.fail("%w", err)
 	}
 	return p
 }
 
-func (s *scan) jobText(key []byte, p *sched.JobSpec) bool {
+func readJobText(s *scan, key []byte, p *sched.JobSpec) bool {
 	switch string(key) {
 	case "name":
 		p.Name = s.text()
@@ -307,7 +309,7 @@ func (s *scan) jobText(key []byte, p *sched.JobSpec) bool {
 	return true
 }
 
-func (s *scan) jobTime(key []byte, p *sched.JobSpec) bool {
+func readJobTime(s *scan, key []byte, p *sched.JobSpec) bool {
 	switch string(key) {
 	case "submit":
 		p.Submit = sched.Time(s.duration())
@@ -323,17 +325,17 @@ func (s *scan) jobTime(key []byte, p *sched.JobSpec) bool {
 	return true
 }
 
-func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
+func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 	switch string(key) {
 	case "priority":
 		p.Priority = int32(s.integer(32))
 	case "gpus":
-		p.GPUs = s.widths()
+		p.GPUs = readWidths(s)
 	case "batch":
 		x := s.three()
 		p.Batch = sched.BatchRange{Min: x[0], Max: x[1], PerGPU: x[2]}
 	case "types":
-		p.Types = s.types()
+		p.Types = readTypes(s)
 	case "cpus":
 		p.CPUs = s.float32()
 	case "memory_gb":
@@ -358,12 +360,12 @@ func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
 	return true
 }
 
-func (s *scan) jobChange() *sched.JobChange {
+func readJobChange(s *scan) *sched.JobChange {
 	c := new(sched.JobChange)
 	s.object(func(key []byte) bool {
 		switch string(key) {
 		case "gpus":
-			c.GPUs = s.widths()
+			c.GPUs = readWidths(s)
 		case "priority":
 			c.Priority = int32(s.integer(32))
 		case "wall_time":
@@ -381,8 +383,8 @@ func (s *scan) jobChange() *sched.JobChange {
 	return c
 }
 
-// widths reads a range of widths, written as one number if the gang is rigid.
-func (s *scan) widths() sched.Range {
+// readWidths reads a range of widths, written as one number if the gang is rigid.
+func readWidths(s *scan) sched.Range {
 	if s.space(); s.i < len(s.b) && s.b[s.i] != '[' {
 		n := int32(s.integer(32))
 		return sched.Range{Min: n, Want: n, Max: n}
@@ -400,14 +402,14 @@ func (s *scan) three() (x [3]int32) {
 	return x
 }
 
-func (s *scan) types() (set sched.TypeSet) {
+func readTypes(s *scan) (set sched.TypeSet) {
 	s.array(func() {
-		set = set.With(s.gpuType())
+		set = set.With(readGPUType(s))
 	})
 	return set
 }
 
-func (s *scan) gpuType() sched.TypeID {
+func readGPUType(s *scan) sched.TypeID {
 	t := s.integer(16)
 	s.want(t >= 0 && t < sched.MaxGPUTypes, "0 to 63")
 	return sched.TypeID(t)
@@ -416,7 +418,7 @@ func (s *scan) gpuType() sched.TypeID {
 // maxNodeGPUs bounds what a node in a log may have, so that a wrong number is an error and not all of the memory.
 const maxNodeGPUs = 1 << 20
 
-func (s *scan) nodeSpec() *sched.NodeSpec {
+func readNodeSpec(s *scan) *sched.NodeSpec {
 	p := &sched.NodeSpec{Pool: sched.None}
 	s.object(func(key []byte) bool {
 		switch string(key) {
@@ -426,7 +428,7 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 			p.GPUs = int(s.integer(32))
 			s.want(p.GPUs <= maxNodeGPUs, "at most 1048576")
 		case "type":
-			p.Type = s.gpuType()
+			p.Type = readGPUType(s)
 		case "rack":
 			p.Rack = int32(s.integer(32))
 		case "pool":
@@ -436,7 +438,7 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 		case "sharing":
 			p.Sharing = sched.Mechanism(s.oneOf(sharingWords))
 		default:
-			return s.nodeNumber(key, p)
+			return readNodeNumber(s, key, p)
 		}
 		return true
 	})
@@ -446,14 +448,14 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 	return p
 }
 
-func (s *scan) poolSpec() *sched.PoolSpec {
+func readPoolSpec(s *scan) *sched.PoolSpec {
 	p := new(sched.PoolSpec)
 	s.object(func(key []byte) bool {
 		switch string(key) {
 		case "name":
 			p.Name = s.text()
 		case "type":
-			p.Type = s.gpuType()
+			p.Type = readGPUType(s)
 		case "gpus":
 			p.GPUs = int(s.integer(32))
 			s.want(p.GPUs <= maxNodeGPUs, "at most 1048576")
@@ -480,8 +482,8 @@ func (s *scan) poolSpec() *sched.PoolSpec {
 	return p
 }
 
-// points reads the points of a power curve: uses and watts in turn.
-func (s *scan) points() (list []sched.PowerPoint) {
+// readPoints reads the points of a power curve: uses and watts in turn.
+func readPoints(s *scan) (list []sched.PowerPoint) {
 	n := 0
 	s.array(func() {
 		x := s.float(64)
@@ -501,7 +503,7 @@ func (s *scan) texts() []string {
 	return list
 }
 
-func (s *scan) nodeNumber(key []byte, p *sched.NodeSpec) bool {
+func readNodeNumber(s *scan, key []byte, p *sched.NodeSpec) bool {
 	switch string(key) {
 	case "cpus":
 		p.CPUs = s.float32()
@@ -520,7 +522,7 @@ func (s *scan) nodeNumber(key []byte, p *sched.NodeSpec) bool {
 	case "curve_exponent":
 		p.Curve.Exponent = s.float(64)
 	case "curve_points":
-		p.Curve.Points = s.points()
+		p.Curve.Points = readPoints(s)
 	case "wake":
 		p.Wake = s.duration()
 	case "dollars_hr":

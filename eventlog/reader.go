@@ -86,7 +86,7 @@ func (l *Reader) begin(line []byte) (err error) {
 	l.header, l.rec, l.from = Header{}, Record{}, l.line
 	var s scan
 	s.reset(l.upcast(line))
-	s.header(&l.header)
+	readHeader(&s, &l.header)
 	if err = s.end(); err != nil {
 		return l.fail("header: %w", err)
 	}
@@ -253,12 +253,14 @@ func stepsFrom(schema string, all []upcaster) ([]upcaster, error) {
 	return nil, fmt.Errorf(`schema %q, want a header that begins with {"schema":%q`, schema, Schema)
 }
 
-// header reads the first line.
-func (s *scan) header(h *Header) {
-	s.object(func(key []byte) bool { return s.headerText(key, h) || s.headerNumber(key, h) || s.headerPart(key, h) })
+// readHeader reads the first line.
+func readHeader(s *scan, h *Header) {
+	s.object(func(key []byte) bool {
+		return readHeaderText(s, key, h) || readHeaderNumber(s, key, h) || readHeaderPart(s, key, h)
+	})
 }
 
-func (s *scan) headerText(key []byte, h *Header) bool {
+func readHeaderText(s *scan, key []byte, h *Header) bool {
 	switch string(key) {
 	case "schema":
 		s.text()
@@ -283,7 +285,7 @@ func (s *scan) headerText(key []byte, h *Header) bool {
 	return true
 }
 
-func (s *scan) headerNumber(key []byte, h *Header) bool {
+func readHeaderNumber(s *scan, key []byte, h *Header) bool {
 	switch string(key) {
 	case "round":
 		h.Round = s.duration()
@@ -305,14 +307,14 @@ func (s *scan) headerNumber(key []byte, h *Header) bool {
 	return true
 }
 
-func (s *scan) headerPart(key []byte, h *Header) bool {
+func readHeaderPart(s *scan, key []byte, h *Header) bool {
 	switch string(key) {
 	case "settings":
 		h.Settings = s.settings()
 	case "types":
 		h.Types = s.texts()
 	case "pools":
-		s.array(func() { h.Pools = append(h.Pools, *s.poolSpec()) })
+		s.array(func() { h.Pools = append(h.Pools, *readPoolSpec(s)) })
 	case "state":
 		h.State = s.bytes()
 	default:
