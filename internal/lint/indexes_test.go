@@ -30,8 +30,7 @@ func TestReferenceDecisions(t *testing.T) {
 		}
 		m := adrHead.FindStringSubmatch(string(d.text))
 		if m == nil || !strings.HasPrefix(base, fmt.Sprintf("%04s-", m[1])) {
-			t.Errorf("%s: want `# NUMBER. TITLE`, the number of the file, and then Status, Date, Replaces, Alternatives",
-				d.name)
+			t.Errorf("%s: want `# NUMBER. TITLE`, the number of the file, then Status, Date, Replaces, Alternatives", d.name)
 			continue
 		}
 		rows = append(rows, []string{fmt.Sprintf("[%s. %s](%s)", m[1], m[2], base), m[3], m[4], m[5], m[6]})
@@ -75,10 +74,10 @@ var movedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|$")
 // movedPackages are the packages that were cut or moved whole.
 var movedPackages = [][]string{
 	{"before", "now"},
-	{"`engine`", "`eventlog` (header, lines, reader, hash), `pipeline` (systems made of stages), `explain` (why a job " +
-		"waits), `memory` (saved parts), `engine` (state, fold, loop, replay)"},
-	{"`system/tiresias/published`, `system/pal/published`, ...", "`replica/tiresias`, `replica/pal`, `replica/gavel`, " +
-		"`replica/muri`, `replica/pollux`"},
+	{"`engine`", "`eventlog` (header, lines, reader, hash), `pipeline` (systems made of stages), `explain` (why a " +
+		"job waits), `memory` (saved parts), `engine` (state, fold, loop, replay)"},
+	{"`system/tiresias/published`, `system/pal/published`, ...", "`replica/tiresias`, `replica/pal`, " +
+		"`replica/gavel`, `replica/muri`, `replica/pollux`"},
 	{"`driver/local/progress`, `driver/local/task`", "`attempt/progress`, `attempt/task`"},
 	{"`manager/api`", "`api` (the contract), `api/server` (what serves it), `api/site` (what differs between hosts)"},
 	{"`manager` (the loop, mailbox, board, sinks), the same of `kube/controller`", "`host`"},

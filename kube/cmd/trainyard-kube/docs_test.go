@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Ensure that each command of trainyard-kube on the pages about clusters works, or has flags that it takes, and that each
-// file that they apply or build from is there.
+// Ensure that each command of trainyard-kube on the pages about clusters works, or has flags that it takes, and that
+// each file that they apply or build from is there.
 func TestCommandsOfPages(t *testing.T) {
 	const repository = "../../.."
 	ran, files := 0, 0
@@ -25,7 +25,8 @@ func TestCommandsOfPages(t *testing.T) {
 				ran++
 				// Observing needs a cluster: its flags alone are looked at.
 				args = strings.Replace(args, "--observe", "--observe --help", 1)
-				if err := run(context.Background(), strings.Fields(args), io.Discard, io.Discard); exitCode(err, io.Discard) != 0 {
+				err := run(context.Background(), strings.Fields(args), io.Discard, io.Discard)
+				if exitCode(err, io.Discard) != 0 {
 					t.Errorf("%s: %s: %v", page, strings.TrimSpace(line), err)
 				}
 			}
