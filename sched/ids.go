@@ -1,7 +1,5 @@
 package sched
 
-import "math/bits"
-
 // JobID is the dense number of a job: 0, 1, 2, ... in the order in which arrivals were folded. It is never reused
 // within a log; the name a submitter gave lives in JobSpec.Name and may repeat.
 type JobID int32
@@ -33,9 +31,6 @@ func (s TypeSet) Has(t TypeID) bool { return s == 0 || s>>t&1 == 1 }
 
 // With returns s with t added.
 func (s TypeSet) With(t TypeID) TypeSet { return s | 1<<t }
-
-// Len returns the number of types listed, 0 meaning any.
-func (s TypeSet) Len() int { return bits.OnesCount64(uint64(s)) }
 
 // Names gives strings dense numbers, from 1 in order of first use; the empty string is 0.
 // The zero value is ready to use. The set only grows: limits belong to those who feed it.

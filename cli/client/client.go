@@ -14,9 +14,6 @@ import (
 // awayFor is how long verbs that follow something go on without a manager.
 const awayFor = time.Minute
 
-// completionTime is how long completion waits for an answer.
-const completionTime = 2 * time.Second
-
 // apiCodes are the exit codes of what a manager may answer. The first that fits holds.
 var apiCodes = []struct {
 	err  error

@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -293,9 +292,4 @@ func (c *choice) unmanaged(err error) error {
 // Outlast has a verb that follows something go on with the next manager.
 func Outlast(cmd *cobra.Command, c *api.Client) {
 	c.Outlast(awayFor, func() { fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: the manager is away; waiting for it") })
-}
-
-// Patient returns a context for questions whose answer is worth little, as of completion.
-func Patient(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, completionTime)
 }
