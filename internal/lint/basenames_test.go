@@ -11,6 +11,7 @@ func TestBaseNames(t *testing.T) { judge(t, "base-names", baseNames(repository(t
 
 // sameKind are base names that files in several packages have because each holds the same kind of thing.
 var sameKind = map[string]string{
+	"device":     "a GPU as a device of its node",
 	"doc":        "what a package is for",
 	"main":       "the start of a program",
 	"arrivals":   "laws by which jobs arrive",
@@ -29,6 +30,7 @@ var sameKind = map[string]string{
 	"event":      "one event",
 	"explain":    "why a job waits",
 	"fifo":       "first come, first served",
+	"forecaster": "what says when a job will start",
 	"gittins":    "the Gittins index",
 	"hash":       "what identifies content",
 	"heap":       "a heap",
@@ -57,6 +59,7 @@ var sameKind = map[string]string{
 	"process":    "a process",
 	"profile":    "a profile of a model",
 	"progress":   "progress that jobs report",
+	"published":  "what a published simulator does",
 	"rent":       "GPUs that are rented",
 	"replay":     "a recording played again",
 	"scores":     "performance scores of GPUs",
@@ -68,11 +71,13 @@ var sameKind = map[string]string{
 	"store":      "what outlives the process",
 	"stragglers": "GPUs that are slow for a while",
 	"stream":     "a sequence that is read as it comes",
+	"submit":     "a job's way in",
 	"sync":       "a driver's Sync",
 	"system":     "which systems there are",
 	"tiresias":   "the system Tiresias, or its trace",
 	"tokens":     "tokens",
 	"trace":      "a trace of jobs",
+	"verify":     "checks of -tags invariants",
 	"why":        "why a job waits",
 	"widths":     "how many GPUs a job gets",
 }

@@ -18,7 +18,15 @@ type exception struct {
 // mostExceptions bounds the table: what deserves more needs another shape, not another row.
 const mostExceptions = 12
 
-var exceptions = []exception{}
+var exceptions = []exception{
+	{"fields", "api/documents.go", "Job", plain},
+	{"fields", "metrics/result.go", "Result", plain},
+	{"fields", "sched/job.go", "Job", "a row of the View; its JSON is part of every log, so its fields stay where they are"},
+	{"methods", "kube/internal/fakenode", "Fleet", "pretended nodes of Kubernetes: a method for each thing that " +
+		"kubelet, device driver and tests do to it, all under one lock"},
+}
+
+const plain = "a plain document: what its reader gets is its fields, and it has no other state"
 
 func excepted(lint string, f finding) bool {
 	for _, e := range exceptions {
