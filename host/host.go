@@ -242,7 +242,7 @@ func (h *Host) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, ErrReload):
-			h.o.Log.Info("beginning anew from the API", "why", err)
+			h.o.Log.Info("starting again from the API", "why", err)
 		case errors.Is(err, ErrUndecided):
 			h.o.Log.Warn("nobody decides", "why", err)
 			pause = time.After(retryEvery)

@@ -110,7 +110,7 @@ func TestSlowSlotIsLeft(t *testing.T) {
 			})}
 			jobs, log := m.run(t)
 			if on[0][0] != 0 {
-				t.Fatalf("%s: the first job begins on slot %d, want 0", name, on[0][0])
+				t.Fatalf("%s: the first job starts on slot %d, want 0", name, on[0][0])
 			}
 			switch {
 			case slow == 1 && (len(on[0]) > 1 || len(on[1]) > 1):

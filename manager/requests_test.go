@@ -103,7 +103,7 @@ func TestSubmitMany(t *testing.T) {
 	all.Wait()
 	for i := range sched.JobID(clients * lists) {
 		if !firsts[2*i] {
-			t.Errorf("no list begins with job %d", 2*i)
+			t.Errorf("no list starts with job %d", 2*i)
 		}
 	}
 	last := sched.JobID(2*clients*lists - 1)

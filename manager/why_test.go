@@ -188,7 +188,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("b %+v, c %+v at %v, want c to wait for a, and b for c", b, c, now)
 	}
 	if _, known, _ := s.m.Board().Row(id); known {
-		t.Error("the plan was handed in")
+		t.Error("the plan was submitted")
 	}
 	if _, _, err = s.m.Plan(t.Context(), s.list("jobs: [{gpus: 3, command: [x]}]")); !errors.Is(err,
 		manager.ErrRefused) {

@@ -276,7 +276,7 @@ func TestRate(t *testing.T) {
 	}
 	r.Add(at(now+1000), count+1e6, true)
 	if got, ok := r.PerSecond(); ok {
-		t.Errorf("rate %v when another count begins, want none", got)
+		t.Errorf("rate %v when another count starts, want none", got)
 	}
 }
 

@@ -188,7 +188,7 @@ func (w *deviceWatch) look() {
 func (d *Driver) judge(s sight) []sched.Event {
 	d.dev.looked, d.dev.looking = time.Now(), false
 	if s.err != nil {
-		d.o.Log.Warn("cannot tell how the devices are", "error", s.err)
+		d.o.Log.Warn("cannot say how the devices are", "error", s.err)
 		return nil
 	}
 	d.dev.barred = slices.DeleteFunc(d.dev.barred, func(name string) bool {

@@ -218,7 +218,7 @@ func TestNotFree(t *testing.T) {
 				h.pass()
 			}
 			if h.find(sched.AttemptEnded, 0) != nil && !c.stays {
-				t.Error("told while the device is not free")
+				t.Error("reported while the device is not free")
 			}
 			if !c.stays {
 				f.Set("A", by())

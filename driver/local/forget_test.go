@@ -45,7 +45,7 @@ func TestForgetsWhatIsDone(t *testing.T) {
 	}
 	w.start(fifo(t), endless(t, w.dir, 2, 1))
 	if n := w.remembered(); n > 0 {
-		t.Errorf("a later driver begins with %d things", n)
+		t.Errorf("a later driver starts with %d things", n)
 	}
 	before := len(w.events())
 	if err := w.box.Do(t.Context(), w.done, func(sched.Time) {

@@ -81,7 +81,7 @@ func TestForeignComesAndGoes(t *testing.T) {
 	w.await(sched.JobArrived, 0, 1)
 	time.Sleep(50 * time.Millisecond)
 	if w.starts() > 0 {
-		t.Error("started beside somebody else")
+		t.Error("started next to someone else")
 	}
 	f.Set("A", by())
 	w.awaitGPU(0, 2, sched.GPUInUse)
@@ -191,7 +191,7 @@ func TestBackendHangs(t *testing.T) {
 	h.apply(start(0, 1, 0), start(1, 1, 1))
 	h.end(0, sched.Finished)
 	if want := [][2]int32{{0, int32(sched.GPUStuck)}}; !slices.Equal(h.changes(), want) {
-		t.Errorf("changes %v, want %v: nobody saw it free", h.changes(), want)
+		t.Errorf("changes %v, want %v: no one saw it free", h.changes(), want)
 	}
 	h.await(sched.AttemptStarted, 1)
 	answer()
@@ -336,7 +336,7 @@ func TestMeasured(t *testing.T) {
 	n := len(measured())
 	h.passes(20)
 	if again := measured(); len(again) > n {
-		t.Errorf("%q, want nothing told again after the first %d", again, n)
+		t.Errorf("%q, want nothing reported again after the first %d", again, n)
 	}
 }
 

@@ -46,7 +46,7 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		err = json.Unmarshal(b, &kept)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.o.Log.Warn("the speed of a job is measured anew", "job", job, "error", fmt.Errorf("%s: %w", path, err))
+		d.o.Log.Warn("the speed of a job is measured again", "job", job, "error", fmt.Errorf("%s: %w", path, err))
 		kept = progress.Kept{}
 	}
 	want := int(d.view.Jobs[job].Unit()) // as it arrived, whatever its user wants since

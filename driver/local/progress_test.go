@@ -174,7 +174,7 @@ func TestBarsAsWork(t *testing.T) {
 	}
 	last := r.told[len(r.told)-1]
 	if last.Kind != sched.Progressed || last.Value != 5040 || last.Work != 5040*time.Second/2 {
-		t.Errorf("told %+v, want 5040 steps", last)
+		t.Errorf("reported %+v, want 5040 steps", last)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestFileOfProgress(t *testing.T) {
 	h.arrivals(1)
 	h.apply(start(0, 1, 0))
 	if e := h.await(sched.Progressed, 0); !(e.Value > 0) || e.Work <= 0 {
-		t.Errorf("told %+v, want steps and work", e)
+		t.Errorf("reported %+v, want steps and work", e)
 	}
 	h.apply(stop(0, 1))
 	if e := h.await(sched.AttemptEnded, 0); e.Outcome != sched.Finished || e.Value != 900 {
@@ -217,7 +217,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(epochs, []float64{1, 2}) || progressed != 3 {
-		t.Errorf("epochs %v, progress told %d times, want 1, 2 and 3 times in 25 s", epochs, progressed)
+		t.Errorf("epochs %v, progress reported %d times, want 1, 2 and 3 times in 25 s", epochs, progressed)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestEpochsWatched(t *testing.T) {
 	h.apply(sched.Action{Kind: sched.WatchEpochs, Job: 0, Attempt: 1, On: true})
 	touch(t, goOn)
 	if e := h.await(sched.EpochEnded, 0); e.Value != 2 {
-		t.Errorf("epoch %v was told, want 2", e.Value)
+		t.Errorf("epoch %v was reported, want 2", e.Value)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestEpochsOfAdopted(t *testing.T) {
 	r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
 	if len(r.told) != 1 || r.told[0].Value != 3 {
-		t.Errorf("told %v, want epoch 3", r.told)
+		t.Errorf("reported %v, want epoch 3", r.told)
 	}
 }
 
@@ -439,7 +439,7 @@ func TestGuessedRate(t *testing.T) {
 		r.at(15*float64(i), fmt.Sprintf("TRAINYARD step=%d\n", 1+i*9))
 	}
 	if len(r.told) == 0 {
-		t.Fatal("no progress is told")
+		t.Fatal("no progress is reported")
 	}
 	for _, e := range r.told {
 		if e.Kind != sched.Progressed || e.Rate < .59 || e.Rate > .61 {

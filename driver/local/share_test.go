@@ -100,6 +100,6 @@ func aloneAfter(t *testing.T, dir string, alone, a, b int32) {
 		t.Errorf("jobs %d and %d did not run together", a, b)
 	}
 	if at := began(alone); at.Before(overA.Ended) || at.Before(overB.Ended) {
-		t.Errorf("job %d began at %v, before %v and %v", alone, at, overA.Ended, overB.Ended)
+		t.Errorf("job %d started at %v, before %v and %v", alone, at, overA.Ended, overB.Ended)
 	}
 }

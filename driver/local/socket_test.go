@@ -69,7 +69,7 @@ func TestSocket(t *testing.T) {
 		}
 	}
 	if e := h.await(sched.Progressed, 0); e.Value != 50 {
-		t.Errorf("told %+v, want step 50", e)
+		t.Errorf("reported %+v, want step 50", e)
 	}
 	for _, c := range []struct {
 		method, url, body string

@@ -63,7 +63,7 @@ func TestPerhapsStarted(t *testing.T) {
 			p.view.Jobs[0].Attempt, p.view.Jobs[0].Up = sched.Starting, false
 			h := take(t, p.next(t, 2), p.view)
 			if e := h.await(c.kind, 0); !strings.HasPrefix(e.Text, c.text) {
-				t.Errorf("told as %q, want %q", e.Text, c.text)
+				t.Errorf("reported as %q, want %q", e.Text, c.text)
 			}
 			none(t, p.mark)
 		})

@@ -63,7 +63,7 @@ func TestGrace(t *testing.T) {
 			took := over.Ended.Sub(began)
 			switch {
 			case over.Killed != c.killed || over.Killed != strings.Contains(e.Text, "killed"):
-				t.Errorf("%+v, told as %q, want killed %v", over, e.Text, c.killed)
+				t.Errorf("%+v, reported as %q, want killed %v", over, e.Text, c.killed)
 			case c.killed && (took < c.grace || took > c.grace+20*time.Second):
 				t.Errorf("took %v, want %v and a little", took, c.grace)
 			case !strings.Contains(h.output(0, 1), c.output) || strings.Contains(h.output(0, 1), "never"):
@@ -223,7 +223,7 @@ func TestShimCannotStart(t *testing.T) {
 			h.arrivals(1)
 			h.apply(start(0, 1, 0))
 			if e := h.await(sched.StartFailed, 0); !strings.Contains(e.Text, "shim.log") {
-				t.Errorf("told as %q", e.Text)
+				t.Errorf("reported as %q", e.Text)
 			}
 		})
 	}
@@ -245,10 +245,10 @@ func TestShimBreaksEarly(t *testing.T) {
 	h.arrivals(1)
 	h.apply(start(0, 1, 0))
 	if e := h.await(sched.StartFailed, 0); !strings.Contains(e.Text, "before the job ran") {
-		t.Errorf("told as %q", e.Text)
+		t.Errorf("reported as %q", e.Text)
 	}
 	if _, err := d.o.State.Begin(0, 1); !errors.Is(err, shim.ErrBegun) {
-		t.Errorf("%v, want it to be begun", err)
+		t.Errorf("%v, want it to be started", err)
 	}
 }
 

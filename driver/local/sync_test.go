@@ -82,7 +82,7 @@ func TestAdopted(t *testing.T) {
 	p := begun(t)
 	h := take(t, p.next(t, 2), p.view)
 	if len(h.events) > 0 {
-		t.Errorf("sync tells %v, want nothing new", h.events)
+		t.Errorf("sync reports %v, want nothing new", h.events)
 	}
 	h.apply(start(0, 1, 0)) // given again
 	touch(t, p.goOn)
@@ -143,11 +143,11 @@ func TestEndedMeanwhile(t *testing.T) {
 			h := take(t, p.next(t, 2), p.view)
 			e := h.find(sched.AttemptEnded, 0)
 			if e == nil || e.Code != 5 || e.Outcome != sched.Failed || e.Time != sched.Time(over.Ended.Sub(p.origin)) {
-				t.Errorf("sync tells %+v, want code 5 at %v", e, over.Ended.Sub(p.origin))
+				t.Errorf("sync reports %+v, want code 5 at %v", e, over.Ended.Sub(p.origin))
 			}
 			s := h.find(sched.AttemptStarted, 0)
 			if up != (s == nil) || s != nil && s.Time != sched.Time(over.Started.Sub(p.origin)) {
-				t.Errorf("sync tells the start as %+v, known %v, want %v", s, up, over.Started.Sub(p.origin))
+				t.Errorf("sync reports the start as %+v, known %v, want %v", s, up, over.Started.Sub(p.origin))
 			}
 		})
 	}
@@ -204,7 +204,7 @@ func TestLost(t *testing.T) {
 			e := h.end(0, sched.NodeLost)
 			none(t, p.mark)
 			if (name == "another boot") != strings.Contains(e.Text, "machine") {
-				t.Errorf("told as %q", e.Text)
+				t.Errorf("reported as %q", e.Text)
 			}
 			h.apply(start(0, 2, 0)) // and it goes on
 			h.until("second attempt", func() bool {
@@ -237,7 +237,7 @@ func TestOrderedNotBegun(t *testing.T) {
 	p := &past{dir: dir, origin: first.o.Origin, list: list}
 	h = take(t, p.next(t, 2), known(first, sched.Job{Attempt: sched.Starting, Attempts: 1}))
 	if len(h.events) > 0 {
-		t.Errorf("sync tells %v of what did not happen", h.events)
+		t.Errorf("sync reports %v of what did not happen", h.events)
 	}
 	h.apply(start(0, 1, 0))
 	h.end(0, sched.Finished)
@@ -275,7 +275,7 @@ func TestFenced(t *testing.T) {
 	again := open2(t, p) // the driver of an old manager that was in the middle of its work
 	fenced(again, start(0, 2, 1))
 	if h.d.o.State.Begun(0, 2) {
-		t.Error("an old manager's attempt was begun")
+		t.Error("an old manager's attempt was started")
 	}
 	h.apply(start(0, 1, 0))
 	touch(t, p.goOn)

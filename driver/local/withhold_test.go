@@ -238,7 +238,7 @@ func TestTell(t *testing.T) {
 				t.Errorf("the next job ended as %v, want finished", e.Outcome)
 			}
 			if n := w.kinds(c.kind); n != 2 {
-				t.Errorf("%v told %d times, want twice", c.kind, n)
+				t.Errorf("%v reported %d times, want twice", c.kind, n)
 			}
 		})
 	}

@@ -83,7 +83,7 @@ func wantSaved(t *testing.T, p place, j *job, least int) int {
 func wantFirst(t *testing.T, j *job, step int) {
 	t.Helper()
 	if got := field(j.lines[0], "step"); got != strconv.Itoa(step) {
-		t.Errorf("it begins at step %s, want %d", got, step)
+		t.Errorf("it starts at step %s, want %d", got, step)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 	j.signal(j.first(), syscall.SIGKILL).wantCode(-1)
 	j = alone(t, p, short...).wantCode(0)
 	if from, err := strconv.Atoi(field(j.lines[0], "step")); err != nil || from < 45 || from%15 != 0 {
-		t.Errorf("it begins anew at step %s, want the last of every 15th before the kill", field(j.lines[0], "step"))
+		t.Errorf("it starts again at step %s, want the last of every 15th before the kill", field(j.lines[0], "step"))
 	}
 	again := alone(t, p, short...).wantCode(0)
 	wantFirst(t, again, 128)

@@ -239,7 +239,7 @@ func TestOtherWidthLoads(t *testing.T) {
 	}
 	wide := start(t, append(env, width(5), "TRAINYARD_BATCH_GLOBAL=80"), args...).wantCode(exitDone)
 	if got := wide.firstStep(); got != strconv.Itoa(step) {
-		t.Errorf("the wider run begins at step %s, want %d", got, step)
+		t.Errorf("the wider run starts at step %s, want %d", got, step)
 	}
 	samples := strconv.Itoa(32*step + 80*(100-step))
 	if got := field(wide.lines[len(wide.lines)-4], "samples"); got != samples {
@@ -336,7 +336,7 @@ func TestSamples(t *testing.T) {
 		t.Errorf("%+v, want 10 steps of 64 and 4 of 100", r)
 	}
 	if first := p.lines[0]; !strings.Contains(first, "step=10 total=14 ") {
-		t.Errorf("it begins with %q, want 14 steps expected", first)
+		t.Errorf("it starts with %q, want 14 steps expected", first)
 	}
 }
 

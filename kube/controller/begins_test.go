@@ -113,7 +113,7 @@ func TestBeginsOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if n := begun(t, apiWith(c.system, c.mode, c.objects...), time.Minute, nil); n != 1 {
-					t.Errorf("began %d times", n)
+					t.Errorf("started %d times", n)
 				}
 			})
 		})
@@ -152,7 +152,7 @@ func TestUnknownTypeOfAJob(t *testing.T) {
 			q.Push(driverobserver.KeysOf(b)...)
 		})
 		if n := begunBy(t, api, q, 2*time.Minute, nil); n != 2 {
-			t.Errorf("began %d times", n)
+			t.Errorf("started %d times", n)
 		}
 		wants("x", v1alpha1.Starting, "starts on b/0")
 	})
@@ -182,7 +182,7 @@ func TestBeginsAnewOnceForANodeThatStaysOut(t *testing.T) {
 			}}
 		})
 		if n != 2 {
-			t.Errorf("began %d times", n)
+			t.Errorf("started %d times", n)
 		}
 	})
 }
@@ -194,7 +194,7 @@ func TestBeginsAnewWithPauses(t *testing.T) {
 			return altered{d, func([]sched.Event, error) ([]sched.Event, error) { return nil, ErrReload }}
 		})
 		if n != 10 {
-			t.Errorf("began %d times within 9.5 s, want 10", n)
+			t.Errorf("started %d times within 9.5 s, want 10", n)
 		}
 	})
 }

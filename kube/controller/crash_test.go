@@ -183,7 +183,7 @@ func TestDiesAtAnyWrite(t *testing.T) {
 				t.Error("jobs are missed that are there")
 			}
 			if n := r.told["Finished"]; n < len(r.trace.Jobs)-deaths {
-				t.Errorf("%d ends told after %d deaths", n, deaths)
+				t.Errorf("%d ends reported after %d deaths", n, deaths)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func (r *rig) tell(notes ...note) {
 			what = ""
 		}
 		if key := n.about.Name + n.reason + what; r.told[key] > 0 {
-			r.t.Errorf("told twice: %s of %s: %s", n.reason, n.about.Name, n.text)
+			r.t.Errorf("reported twice: %s of %s: %s", n.reason, n.about.Name, n.text)
 		} else {
 			r.told[key] = 1
 		}

@@ -48,7 +48,7 @@ func (c *Controller) judgePools(ctx context.Context, in *inventory) {
 			continue
 		}
 		if err := patchPool(ctx, c.o.Client, p.Name, map[string]any{"message": is}); err != nil {
-			c.o.Log.Warn("what is wrong with a pool cannot be told", "pool", p.Name, "error", err)
+			c.o.Log.Warn("what is wrong with a pool cannot be reported", "pool", p.Name, "error", err)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (s *store) writePools() {
 			return
 		}
 		if err != nil {
-			s.log.Warn("what became of a pool cannot be told", "pool", p.Spec.Name, "error", err)
+			s.log.Warn("what became of a pool cannot be reported", "pool", p.Spec.Name, "error", err)
 			continue
 		}
 		*old = told{st, s.v.Now}

@@ -157,7 +157,7 @@ func TestRetoldInTurns(t *testing.T) {
 		}
 	}
 	if d.pass(sched.Time(time.Hour)); len(writes) != jobs {
-		t.Errorf("%d of %d jobs are told again", len(writes), jobs)
+		t.Errorf("%d of %d jobs are reported again", len(writes), jobs)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestServiceGoesOn(t *testing.T) {
 		d.pass(at)
 	}
 	if n := writes["0"]; n < 10 || n > 11 || writes["1"] > 1 { // at first it is reported that it runs
-		t.Errorf("within ten minutes the service is told %d times, and the reason of who waits %d times", n,
+		t.Errorf("within ten minutes the service is reported %d times, and the reason of who waits %d times", n,
 			writes["1"])
 	}
 	d.touch(0)

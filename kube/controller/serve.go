@@ -195,13 +195,13 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 	}
 	tell := func(about client.Object, reason, text string) {
 		if o.Observe {
-			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text",
+			o.Log.Info("would report", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text",
 				text)
 			return
 		}
 		ref, err := reference.GetReference(m.GetScheme(), about)
 		if err != nil {
-			o.Log.Warn("nobody knows what this is about", "reason", reason, "text", text, "error", err)
+			o.Log.Warn("no one knows what this is about", "reason", reason, "text", text, "error", err)
 			return
 		}
 		told.tell(note{about: *ref, kind: corev1.EventTypeWarning, reason: reason, text: text})

@@ -114,10 +114,10 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	switch {
 	case e.Kind != sched.Moved || len(e.GPUs) == 0:
 	case e.Code == sched.RestGPU:
-		s.log.Warn("GPUs of a node are given to nobody for a while", "node", v.Nodes[e.Node].Spec.Name, "gpus",
+		s.log.Warn("GPUs of a node are given to no one for a while", "node", v.Nodes[e.Node].Spec.Name, "gpus",
 			len(e.GPUs), "for", e.WorkFrom.Sub(e.Time), "why", e.Text)
 	case e.Code == sched.QuarantineGPU:
-		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu",
+		s.log.Warn("a GPU is given to no one any more, until its node is cordoned and uncordoned", "gpu",
 			record.GPUName(v, e.GPUs[0]), "why", e.Text)
 	}
 	s.notice(e)

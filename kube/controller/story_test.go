@@ -126,7 +126,7 @@ func TestWaitsAreTold(t *testing.T) {
 		t.Errorf("after a change of leaders: %q", got)
 	}
 	if s.queue(0, explain.WaitQuota, true, "quota"); !slices.Equal(s.told(), []string{"Normal Queued quota"}) {
-		t.Error("then another kind: nothing is told")
+		t.Error("then another kind: nothing is reported")
 	}
 }
 
@@ -155,10 +155,10 @@ func TestToldOnceDurable(t *testing.T) {
 	d.batch, lost = true, true
 	d.say(0, "Normal", toldStarted, "attempt 1 runs")
 	if err := d.EndBatch(); !errors.Is(err, errDied) || len(told) > 0 {
-		t.Fatalf("%v, told %v", err, told)
+		t.Fatalf("%v, reported %v", err, told)
 	}
 	lost = false
 	if err := d.EndBatch(); err != nil || len(told) != 1 || told[0].about.UID != "first" {
-		t.Fatalf("%v, told %v", err, told)
+		t.Fatalf("%v, reported %v", err, told)
 	}
 }

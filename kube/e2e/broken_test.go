@@ -48,7 +48,7 @@ func TestATypeIsForgotten(t *testing.T) {
 	r.create(r.job("first", 1))
 	r.until("first", v1alpha1.Running)
 	r.policyIs("boa")
-	eventually(t, "nobody decides over two types", func() bool { return r.policy().Status.Message != "" })
+	eventually(t, "no one decides over two types", func() bool { return r.policy().Status.Message != "" })
 	message := r.policy().Status.Message
 	r.create(r.job("second", 1))
 	if st := r.until("second", v1alpha1.Pending); st.Reason != message ||

@@ -147,7 +147,7 @@ func TestDelaysAreTold(t *testing.T) {
 	taint(`[{"key":"repair","effect":"NoSchedule"}]`)
 	r.serve()
 	r.create(r.job("patient", 1))
-	eventually(t, "the taint is told", func() bool {
+	eventually(t, "the taint is reported", func() bool {
 		st := r.status("patient")
 		return st.Phase == v1alpha1.Starting &&
 			strings.HasPrefix(st.Reason, "starts on node-000/0: pod patient-1-0 waits (Unschedulable: ") &&

@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		eventually(t, want, func() bool { return said.has(want) })
 	}
-	eventually(t, "the pool that is one too many is told", func() bool {
+	eventually(t, "the pool that is one too many is reported", func() bool {
 		var p v1alpha1.GPUPool
 		must(t, r.api.Get(t.Context(), client.ObjectKey{Name: "b"}, &p))
 		return p.Status.Message == "rents from karpenter gpus as pool a does; want one pool for each"
@@ -82,7 +82,7 @@ func TestBadInput(t *testing.T) {
 	r.create(r.job("three", 1)) // someone decides
 	r.until("three", v1alpha1.Running)
 	if st := r.status("two"); st.Phase != v1alpha1.Running || st.Attempt != 1 {
-		t.Errorf("the job beside: %+v", st)
+		t.Errorf("the other job: %+v", st)
 	}
 	r.remove("two")
 

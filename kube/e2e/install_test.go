@@ -224,7 +224,7 @@ func (r *rig) runJobs() {
 	})
 	for _, o := range []client.Object{pod, service, claim} {
 		if err := r.api.Get(r.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			r.t.Errorf("what belongs to somebody else: %v", err)
+			r.t.Errorf("what belongs to someone else: %v", err)
 		}
 	}
 	for _, name := range []string{"pod", "claim", "wide"} {

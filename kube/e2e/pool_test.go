@@ -85,7 +85,7 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 		t.Errorf("late: %+v", st)
 	}
 	w.create(spot("NVIDIA H100 80GB HBM3", 0))
-	eventually(t, "the new pool tells what it has spent", func() bool { return w.pool().Status.Spend != "" })
+	eventually(t, "the new pool reports what it has spent", func() bool { return w.pool().Status.Spend != "" })
 	if s := w.pool().Status.Spend; s != "0.00" {
 		t.Errorf("the new pool has spent %s", s)
 	}

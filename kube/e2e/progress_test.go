@@ -65,13 +65,13 @@ func TestLogsFollowed(t *testing.T) {
 			})
 	})
 	for i := range 4 {
-		eventually(t, "more is told", func() bool { return has(fmt.Sprintf("line %d\n", 1+100*i)) })
+		eventually(t, "more is reported", func() bool { return has(fmt.Sprintf("line %d\n", 1+100*i)) })
 		r.fleet.CutLogs("node-000")
 	}
 	r.plane.StopAPIServer()
 	must(t, r.plane.StartAPIServer(t.Context()))
-	eventually(t, "all is told", func() bool { return has(fmt.Sprintf("line %d\n", lines-1)) })
-	eventually(t, "the end is told", func() bool {
+	eventually(t, "all is reported", func() bool { return has(fmt.Sprintf("line %d\n", lines-1)) })
+	eventually(t, "the end is reported", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return over
@@ -83,7 +83,7 @@ func TestLogsFollowed(t *testing.T) {
 		fmt.Fprintf(&want, "line %d\n", i)
 	}
 	if told.String() != want.String() {
-		t.Errorf("%d lines are told, %d were written", strings.Count(told.String(), "\n"), lines)
+		t.Errorf("%d lines are reported, %d were written", strings.Count(told.String(), "\n"), lines)
 	}
 }
 

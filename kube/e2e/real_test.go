@@ -121,7 +121,7 @@ func TestRealPALChoosesGPUs(t *testing.T) {
 		resumed = resumed || e.kind == "resume" && e.job == "1" && e.step >= 10
 	}
 	if !resumed {
-		t.Error("the single one began again")
+		t.Error("the single one started again")
 	}
 }
 

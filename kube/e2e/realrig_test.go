@@ -134,7 +134,7 @@ func (r *realRig) witnesses() (list []given) {
 		var g given
 		must(r.t, json.Unmarshal(line, &g))
 		if !slices.Equal(g.Given, g.Told) {
-			r.t.Errorf("attempt %s of job %s was given %v by its node, and told of %v", g.Attempt, g.Job, g.Given,
+			r.t.Errorf("attempt %s of job %s was given %v by its node, and heard of %v", g.Attempt, g.Job, g.Given,
 				g.Told)
 		}
 		list = append(list, g)

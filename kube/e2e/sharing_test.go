@@ -34,7 +34,7 @@ func TestSharing(t *testing.T) {
 		!slices.Equal(uuidsOf(second), uuidsOf(r.status("first"))) {
 		t.Errorf("second: %+v", second)
 	}
-	eventually(t, "the first is told of the second", func() bool {
+	eventually(t, "the first hears of the second", func() bool {
 		with := r.status("first").Allocation[1].SharedWith
 		return slices.Equal(with, []string{"lab/second"})
 	})

@@ -77,7 +77,7 @@ func TestNothingIsLostOrTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.String() != want {
-			t.Fatalf("seed %d: told\n%.200q\nwant\n%.200q", seed, got.String(), want)
+			t.Fatalf("seed %d: reported\n%.200q\nwant\n%.200q", seed, got.String(), want)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestOddTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"30 a\n", "10 b\n", "10 no time\n", "10 \n", "11 c"}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("reported %q, want %q", got, want)
 	}
 }
 
@@ -120,7 +120,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		if rises && !bytes.Equal(once.Bytes(), thrice.Bytes()) {
-			t.Errorf("told %q, want %q", thrice.Bytes(), once.Bytes())
+			t.Errorf("reported %q, want %q", thrice.Bytes(), once.Bytes())
 		}
 	})
 }

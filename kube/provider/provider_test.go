@@ -103,7 +103,7 @@ func (c *cloud) scale(kind string, n int32, want int64) {
 		c.t.Fatal(err)
 	}
 	if c.replicas != want {
-		c.t.Errorf("%d replicas after a wish for %d, want %d", c.replicas, n, want)
+		c.t.Errorf("%d replicas after a request for %d, want %d", c.replicas, n, want)
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *campaign) checkTime(a attempt, run *witness, rec *record) {
 	}
 	c.all.unseen++
 	if late := rec.ended.Sub(over.Ended).Abs(); late > slack {
-		c.t.Errorf("attempt %v ended at %v, the log says %v, %v beside it", a, over.Ended, rec.ended, late)
+		c.t.Errorf("attempt %v ended at %v, the log says %v, %v next to it", a, over.Ended, rec.ended, late)
 	}
 }
 

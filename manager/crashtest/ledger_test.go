@@ -75,13 +75,13 @@ func (l *ledger) check(t *testing.T) {
 	until := make(map[string]time.Time) // by device, as far as is known
 	for _, a := range l.order {
 		if a.number <= last[a.job] {
-			t.Errorf("ledger: attempt %d of job %d began after attempt %d", a.number, a.job, last[a.job])
+			t.Errorf("ledger: attempt %d of job %d started after attempt %d", a.number, a.job, last[a.job])
 		}
 		last[a.job] = a.number
 		run := l.runs[a]
 		for d := range strings.SplitSeq(run.devices, ",") {
 			if run.began.Before(until[d]) {
-				t.Errorf("ledger: attempt %d of job %d began on %s before the last one there had ended", a.number,
+				t.Errorf("ledger: attempt %d of job %d started on %s before the last one there had ended", a.number,
 					a.job, d)
 			}
 			until[d] = run.ended

@@ -66,7 +66,7 @@ func TestPromise01NoAcknowledgedJobIsLost(t *testing.T) {
 				}
 			}
 			if there != 0 && there != len(list) {
-				t.Errorf("of the jobs %v, handed in together, %d are there", list, there)
+				t.Errorf("of the jobs %v, submitted together, %d are there", list, there)
 			}
 		}
 		for name := range s.cancelled {
@@ -118,7 +118,7 @@ func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 		for _, j := range s.end {
 			told += j.GPUSeconds
 			if have := b.service[sched.JobID(j.ID)]; math.Abs(have-j.GPUSeconds) > 1e-3*max(have, 1) {
-				t.Errorf("job %s had GPUs for %.4f GPU-seconds by the log, %.4f are told", j.Name, have, j.GPUSeconds)
+				t.Errorf("job %s had GPUs for %.4f GPU-seconds by the log, %.4f are reported", j.Name, have, j.GPUSeconds)
 			}
 		}
 		whole := float64(s.slots) * b.span

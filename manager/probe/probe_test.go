@@ -97,7 +97,7 @@ func TestTakesTurns(t *testing.T) {
 		t.Errorf("order %s, want %s", got, want)
 	}
 	if len(told) != 18 || told[6] != 2 {
-		t.Errorf("told %v", told)
+		t.Errorf("reported %v", told)
 	}
 }
 

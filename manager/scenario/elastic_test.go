@@ -44,7 +44,7 @@ func batchOf(t *testing.T, output string) (batch, first int) {
 	t.Helper()
 	lines := progressed.FindAllStringSubmatch(output, -1)
 	if len(lines) < 2 {
-		t.Fatalf("it told too little:\n%s", output)
+		t.Fatalf("it reported too little:\n%s", output)
 	}
 	number := func(i, k int) int { n, _ := strconv.Atoi(lines[i][k]); return n }
 	return (number(1, 2) - number(0, 2)) / (number(1, 1) - number(0, 1)), number(0, 1)

@@ -119,7 +119,7 @@ func TestReadsBackWhatLogWriterWrites(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	if begun, err := s.Begun(); begun || err != nil {
-		t.Errorf("a new log has begun: %v, %v", begun, err)
+		t.Errorf("a new log has started: %v, %v", begun, err)
 	}
 	if err := s.Begin(header); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestReadsBackWhatLogWriterWrites(t *testing.T) {
 	}
 	for _, when := range []string{"within a run", "after it"} {
 		if begun, err := s.Begun(); !begun || err != nil {
-			t.Errorf("%s: begun %v, %v", when, begun, err)
+			t.Errorf("%s: started %v, %v", when, begun, err)
 		}
 		if got, err := text(s); err != nil || got != want.String() {
 			t.Errorf("%s: %d bytes that are not the %d of LogWriter, %v", when, len(got), want.Len(), err)

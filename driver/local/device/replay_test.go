@@ -118,7 +118,7 @@ func TestSampler(t *testing.T) {
 		}
 	}
 	if counted.calls() != 1 {
-		t.Errorf("%d looks begun, want the one that hangs", counted.calls())
+		t.Errorf("%d looks started, want the one that hangs", counted.calls())
 	}
 	s.patience = time.Minute
 	answers := make(chan *Sample, 20)

@@ -82,7 +82,7 @@ func TestList(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (&SMI{Command: program(t, "sleep 300")}).List(ctx); err == nil {
-		t.Error("asked by nobody any more, no error")
+		t.Error("asked by no one any more, no error")
 	}
 }
 

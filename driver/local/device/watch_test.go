@@ -180,7 +180,7 @@ func TestNothingToSave(t *testing.T) {
 		anew := NewWatch(DefaultRule, []Device{{Name: "A"}})
 		anew.See(shows(now+5, last), owners(held))
 		if got, want := w.Of(0).Verdict, anew.Of(0).Verdict; got != want {
-			t.Fatalf("%+v after a history, %+v anew, of %+v", got, want, last)
+			t.Fatalf("%+v after a history, %+v again, of %+v", got, want, last)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestMeterAddsUp(t *testing.T) {
 			told += last.Watts * (now - since)
 		}
 		if diff := told - joules; diff > 1e-6 || diff < -1e-6 {
-			t.Fatalf("told %v J, want %v", told, joules)
+			t.Fatalf("reported %v J, want %v", told, joules)
 		}
 	}
 }

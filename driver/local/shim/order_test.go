@@ -91,11 +91,11 @@ func TestBeginRaces(t *testing.T) {
 	all.Wait()
 	for n := 1; n <= raced; n++ {
 		if w := wins[n].Load(); w > 1 {
-			t.Errorf("attempt %d was begun %d times", n, w)
+			t.Errorf("attempt %d was started %d times", n, w)
 		}
 	}
 	if wins[raced].Load() != 1 || !s.Begun(0, raced) || s.Begun(0, raced+1) {
-		t.Errorf("the last attempt was begun %d times", wins[raced].Load())
+		t.Errorf("the last attempt was started %d times", wins[raced].Load())
 	}
 }
 
@@ -125,11 +125,11 @@ func TestBeginRacesOfProcesses(t *testing.T) {
 	}
 	for n, times := range won {
 		if times != 1 {
-			t.Errorf("attempt %s was begun %d times", n, times)
+			t.Errorf("attempt %s was started %d times", n, times)
 		}
 	}
 	if won[strconv.Itoa(raced)] != 1 {
-		t.Errorf("the last attempt was not begun: %v", won)
+		t.Errorf("the last attempt was not started: %v", won)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestTornLock(t *testing.T) {
 		}
 		lock, err := s.Begin(job, 3)
 		if c.begun != errors.Is(err, ErrBegun) || !c.begun && err != nil {
-			t.Errorf("%.20q: %v, want begun %v", c.content, err, c.begun)
+			t.Errorf("%.20q: %v, want started %v", c.content, err, c.begun)
 		}
 		if err == nil {
 			_ = lock.Close()
@@ -171,7 +171,7 @@ func TestTornLock(t *testing.T) {
 		}
 		_ = lock.Close()
 		if !s.Begun(job, next) || s.Begun(job, next+1) {
-			t.Errorf("%.20q: attempt %d is not the last begun", c.content, next)
+			t.Errorf("%.20q: attempt %d is not the last started", c.content, next)
 		}
 	}
 }

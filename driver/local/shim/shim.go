@@ -83,7 +83,7 @@ func notBegun(err error) int {
 		slog.Info("not begun", "why", err)
 		return exitBegun
 	}
-	slog.Error("cannot begin", "error", err)
+	slog.Error("cannot start", "error", err)
 	return exitBroken
 }
 
@@ -244,7 +244,7 @@ func (s *shim) untilDone(group *procs.Group, done <-chan struct{}, over *Over) {
 	}
 	over.Stopped, over.Told = true, time.Now()
 	if err := group.Signal(signals[s.order.Save.Signal]); err != nil {
-		slog.Warn("the job is not told to end", "error", err)
+		slog.Warn("the job gets no signal to end", "error", err)
 	}
 	if allGone(group, done, s.order.Grace) {
 		return

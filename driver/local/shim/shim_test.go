@@ -175,7 +175,7 @@ func TestNotBegun(t *testing.T) {
 	}
 	begin(t, o).exit(exitFenced)
 	if s.Begun(1, 1) {
-		t.Error("an old manager's order was begun")
+		t.Error("an old manager's order was started")
 	}
 	if _, err := s.RunDir(1, 1).Over(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want no record", err)
