@@ -63,14 +63,7 @@ func (b *Board) BeginBatch() {}
 
 // Log notes what an event changes; it shows once the batch is durable.
 func (b *Board) Log(v *sched.View, e *sched.Event) {
-	switch e.Kind {
-	case sched.JobArrived, sched.AttemptStarted, sched.AttemptEnded, sched.StartFailed, sched.JobCommanded,
-		sched.Ordered,
-		sched.Rejected, sched.Released:
-	default:
-		return
-	}
-	if e.Job < 0 || int(e.Job) >= len(v.Jobs) {
+	if !e.Kind.Form().Moves || e.Job < 0 || int(e.Job) >= len(v.Jobs) {
 		return
 	}
 	row := b.note(v, e.Job)

@@ -260,7 +260,7 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 	started := make(map[sched.JobID]bool)
 	for _, e := range d.later {
 		after := len(rest) > 0 && e.Kind == sched.GPUChanged // of an attempt whose end waits
-		if after || started[e.Job] && e.Kind <= sched.EpochEnded {
+		if after || started[e.Job] && e.Kind.Form().Attempt {
 			rest = append(rest, e)
 			continue
 		}

@@ -85,31 +85,21 @@ var (
 func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
+	if e.Kind.Form().Life && e.Job != sched.None {
+		s.touch(e.Job)
+	}
 	switch e.Kind {
 	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged,
-		sched.Moved:
+		sched.Moved, sched.StartFailed: // that blames GPUs
 		s.cluster = true
-	case sched.StartFailed: // blames GPUs
-		s.cluster = true
-		s.touch(e.Job)
 	case sched.Ordered:
-		if e.Job == sched.None {
-			s.cluster = true
-		} else {
-			s.touch(e.Job)
-		}
+		s.cluster = s.cluster || e.Job == sched.None
 	case sched.Progressed, sched.EpochEnded:
-		s.touch(e.Job)
 		s.jobs[e.Job].said = progress(e)
 	case sched.JobArrived:
-		s.touch(e.Job)
 		s.live = append(s.live, e.Job)
 	case sched.AttemptEnded:
-		s.touch(e.Job)
 		s.jobs[e.Job].said = lastSaid(s.jobs[e.Job].said, e)
-	case sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
-		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
-		s.touch(e.Job)
 	}
 	switch {
 	case e.Kind != sched.Moved || len(e.GPUs) == 0:
