@@ -230,7 +230,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3",
 		"replace_every": "3000", "backfill": "on",
 		"interval": "1000", "mode": "drop", "k_max": "1"}
-	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
+	elsewhere := []string{"stragglers", "power_cap",
 		// where jobs share: system/eaco
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs",
 		"patience", "model_parallel",
@@ -244,7 +244,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		want, _ := run(t, &info, tr, base(&info))
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {
 			value, ok := values[k.Name]
-			if ok == slices.Contains(elsewhere, k.Name) {
+			if ok == (k.Files != nil || slices.Contains(elsewhere, k.Name)) {
 				t.Errorf("key %s: want it here or elsewhere", k.Name)
 			}
 			if !ok || info.Rents && k.Name != "user_limit" || (k.Name == "min_run" || k.Name == "preempt_limit") &&
