@@ -29,10 +29,9 @@ type edit struct {
 
 var (
 	newFile   = regexp.MustCompile("^New file `([^`]+)`:$")
-	afterLine = regexp.MustCompile("^In `([^`]+)`, after the line that contains `([^`]+)`, insert:$")
-	belowLine = regexp.MustCompile("^In `([^`]+)`, after the first line `([^`]+)` below the line that contains " +
-		"`([^`]+)`, insert:$")
-	insteadOf = regexp.MustCompile("^In `([^`]+)`, replace the line that contains `([^`]+)` with:$")
+	afterLine = regexp.MustCompile("^In `([^`]+)`, after the line with `([^`]+)`, insert:$")
+	belowLine = regexp.MustCompile("^In `([^`]+)`, after the first line `([^`]+)` below the one with `([^`]+)`, insert:$")
+	insteadOf = regexp.MustCompile("^In `([^`]+)`, replace the line with `([^`]+)` by:$")
 	bound     = regexp.MustCompile(`At most (\d+) files\.$`)
 )
 
@@ -57,7 +56,7 @@ func parse(page string) (all []example, err error) {
 		}
 		e, is := editOf(line)
 		if !is && line != "Run:" {
-			if strings.HasSuffix(line, " insert:") || strings.HasSuffix(line, " with:") {
+			if strings.HasSuffix(line, " insert:") || strings.HasSuffix(line, " by:") {
 				return nil, fmt.Errorf("line %d: %q is not understood", i+1, line)
 			}
 			continue
