@@ -30,7 +30,7 @@ func TestReferenceDecisions(t *testing.T) {
 		}
 		m := adrHead.FindStringSubmatch(string(d.text))
 		if m == nil || !strings.HasPrefix(base, fmt.Sprintf("%04s-", m[1])) {
-			t.Errorf("%s: want `# NUMBER. TITLE`, the number of the file, then Status, Date, Replaces, Alternatives", d.name)
+			t.Errorf("%s: want `# NUMBER. TITLE`, the file's number, then Status, Date, Replaces, Alternatives", d.name)
 			continue
 		}
 		rows = append(rows, []string{fmt.Sprintf("[%s. %s](%s)", m[1], m[2], base), m[3], m[4], m[5], m[6]})
