@@ -30,7 +30,7 @@ func (g *grants) take(list []sched.Grant) {
 
 // to returns what job id was granted, nil if nothing, or nothing is divided.
 func (g *grants) to(id sched.JobID) *sched.Grant {
-	if g.of == nil || g.of[id] == 0 {
+	if len(g.of) == 0 || g.of[id] == 0 {
 		return nil
 	}
 	return &g.list[g.of[id]-1]

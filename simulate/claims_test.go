@@ -142,8 +142,8 @@ func (t table) claims() (wrong []string, replicas int) {
 			continue
 		}
 		engines := strings.Split(row[min(column, len(row)-1)], "; ")
-		if i := slices.IndexFunc(engines, func(e string) bool { return !isEngine(e) }); i >= 0 {
-			wrong = append(wrong, fmt.Sprintf("%d: engine %q, want %s, replica:NAME or –", t.line+2, engines[i], Engine))
+		if k := slices.IndexFunc(engines, func(e string) bool { return !isEngine(e) }); k >= 0 {
+			wrong = append(wrong, fmt.Sprintf("%d: engine %q, want %s, replica:NAME or –", t.line+2, engines[k], Engine))
 			continue
 		}
 		if row[1] != "the same" {

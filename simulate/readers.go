@@ -77,7 +77,7 @@ func ReadApps(path string) (map[string]speedup.App, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, inputfile.WrongAsk(fmt.Errorf("profiles: %v; %s", err, wantProfiles))
+		return nil, inputfile.WrongAsk(fmt.Errorf("profiles: %w; %s", err, wantProfiles))
 	}
 	apps := make(map[string]speedup.App)
 	if !info.IsDir() {

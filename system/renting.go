@@ -128,7 +128,8 @@ func renting(f func(boa.Params, sched.Placer) (pipeline.Stages, error), seeded, 
 		if byPrice {
 			priced(facts, s, &p)
 		}
-		if err = cmp.Or(s.Err(), err); err != nil {
+		err = cmp.Or(s.Err(), err)
+		if err != nil {
 			return st, err
 		}
 		return f(p, place)

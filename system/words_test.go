@@ -27,7 +27,8 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err = info.CheckKeys(settings, where); err != nil {
+			err = info.CheckKeys(settings, where)
+			if err != nil {
 				return err
 			}
 			k := system.Knowledge{}

@@ -67,14 +67,14 @@ var (
 )
 
 // readPAITables reads the other tables that o names into r.
-func readPAITables(o Options, r *row) (notes []string, err error) {
+func readPAITables(o Options, r *row) (notes []string, _ error) {
 	if o.Jobs == nil {
 		notes = append(notes,
 			"submission is the start of the task: the job table was not given, so that no job has waited")
 	} else {
 		r.pai.jobs = make(map[string]paiJob)
 		enter := func(row []string) string { return r.pai.enterJob(row, &r.words) }
-		if err = eachRow(o.Jobs, "job table", paiJobColumns, enter); err != nil {
+		if err := eachRow(o.Jobs, "job table", paiJobColumns, enter); err != nil {
 			return nil, err
 		}
 	}

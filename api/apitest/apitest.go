@@ -135,7 +135,13 @@ func (s *suite) text(t *testing.T, path string, header http.Header) string {
 }
 
 // refused asks for what must come to a problem of that code.
-func (s *suite) refused(t *testing.T, method, path, body, code string, status int, kind error) *api.Problem {
+func (s *suite) refused(t *testing.T, method, path, body, code string, status int, kind error) {
+	t.Helper()
+	_ = s.problem(t, method, path, body, code, status, kind)
+}
+
+// problem is refused, and returns the problem.
+func (s *suite) problem(t *testing.T, method, path, body, code string, status int, kind error) *api.Problem {
 	t.Helper()
 	var b []byte
 	if body != "" {
@@ -168,7 +174,7 @@ func (s *suite) notHere(t *testing.T, operation string) {
 				continue
 			}
 			found = true
-			p := s.refused(t, methodOf[method], s.filled(path), "", "not-here", http.StatusNotImplemented, api.ErrNotHere)
+			p := s.problem(t, methodOf[method], s.filled(path), "", "not-here", http.StatusNotImplemented, api.ErrNotHere)
 			if p.Instead == "" {
 				t.Errorf("%s: nothing is named to use instead", operation)
 			}

@@ -79,8 +79,7 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 		nodes[i].Rack = int32(1 + i/20)
 	}
 	p := &pretended{store: &forgetful{hosttest.NewStore(hosttest.NewDisk(h))}, driver: hosttest.NewDriver(nodes, origin)}
-	var err error
-	p.Host, err = host.Open(t.Context(), host.Options{
+	opened, err := host.Open(t.Context(), host.Options{
 		Store: p.store,
 		System: func(h *eventlog.Header) (sched.Decider, error) {
 			s, err := system.Live(h, system.Knowledge{})
@@ -98,7 +97,7 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.site = &clusterSite{host: p.Host}
+	p.Host, p.site = opened, &clusterSite{host: opened}
 	answers, err := server.New(server.Options{Host: p, Site: p.site, Meter: meter, Version: "test"})
 	if err != nil {
 		t.Fatal(err)

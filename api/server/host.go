@@ -27,11 +27,16 @@ type Host interface {
 
 // What a Host answers with.
 type (
-	Board      = host.Board
-	Row        = host.Row
-	Answer     = host.Answer
+	// Board shows how the jobs stand, as far as that is durable.
+	Board = host.Board
+	// Row is how one job stands.
+	Row = host.Row
+	// Answer says why a job stands as it does.
+	Answer = host.Answer
+	// WhyOptions say how much an Answer is to find out.
 	WhyOptions = host.WhyOptions
-	Decision   = host.Decision
+	// Decision is one change of target, decided again.
+	Decision = host.Decision
 )
 
 // Forgetful is a Host that keeps the latest events alone.

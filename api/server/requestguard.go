@@ -129,27 +129,29 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	if !known {
 		return c, ru, api.Refusal(http.StatusForbidden, "no one may %s", pattern)
 	}
-	if err = g.admit(r, pattern, &c, &ru); err != nil {
+	err = g.admit(r, pattern, &c, &ru)
+	if err != nil {
 		return c, ru, err
 	}
 	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
 }
 
 // admit refuses what the caller may not do and what is not served here, and finds the job that a request is about.
-func (g *guard) admit(r *http.Request, pattern string, c *caller, ru *rule) (err error) {
+func (g *guard) admit(r *http.Request, pattern string, c *caller, ru *rule) error {
 	right := site.Right{Operation: g.ids[pattern], Least: ru.least, Own: ru.own, Job: sched.None}
-	if err = g.site.May(r.Context(), c.who, right); err != nil {
+	if err := g.site.May(r.Context(), c.who, right); err != nil {
 		return err
 	}
 	if instead, missing := g.missing(right.Operation); missing {
 		return api.NotHere(pattern, instead)
 	}
 	if !ru.always {
-		if err = g.site.Ready(); err != nil {
+		if err := g.site.Ready(); err != nil {
 			return err
 		}
 	}
-	if c.job, err = g.jobOf(r, pattern); err != nil || c.job == sched.None {
+	job, err := g.jobOf(r, pattern)
+	if c.job = job; err != nil || job == sched.None {
 		return err
 	}
 	right.Job = c.job

@@ -79,6 +79,11 @@ func (f *File) Save(path string) error {
 	if err != nil {
 		return err
 	}
+	return replace(path, b)
+}
+
+// replace puts a file with the bytes in the place of the one at the path, and makes its folder where there is none.
+func replace(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -91,7 +96,8 @@ func (f *File) Save(path string) error {
 	if err == nil {
 		err = next.Sync()
 	}
-	if err = errors.Join(err, next.Close()); err != nil {
+	err = errors.Join(err, next.Close())
+	if err != nil {
 		return err
 	}
 	return os.Rename(next.Name(), path)

@@ -60,7 +60,8 @@ words as a shell does, with quotes, and is run without one.`,
 					return err
 				}
 			}
-			if err := c.Check(); err != nil {
+			err = c.Check()
+			if err != nil {
 				return term.Usage(err)
 			}
 			path, file, err := contextFile()

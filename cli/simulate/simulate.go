@@ -137,20 +137,28 @@ type systemRun struct {
 	hash    *eventlog.Hash // nil: not asked for
 }
 
+// load checks the values of the flags and reads the files that all systems share.
+func (f *simulateFlags) load(infos []*system.Info, settings []map[string]string) error {
+	if err := f.parse(infos); err != nil {
+		return err
+	}
+	if err := f.checkPaths(infos, settings); err != nil {
+		return err
+	}
+	if err := f.request.Load(); err != nil {
+		return requestError(err)
+	}
+	return nil
+}
+
 // comparison reads what the flags name and checks all of it before anything runs.
 func (f *simulateFlags) comparison() (*comparison, error) {
 	infos, settings, err := f.chosen()
+	if err == nil {
+		err = f.load(infos, settings)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := f.parse(infos); err != nil {
-		return nil, err
-	}
-	if err := f.checkPaths(infos, settings); err != nil {
-		return nil, err
-	}
-	if err := f.request.Load(); err != nil {
-		return nil, requestError(err)
 	}
 	c := &comparison{shared: &f.request}
 	measured, err := simulate.Measured(c.shared.Trace, c.shared.Cluster, c.shared.Apps)

@@ -59,11 +59,11 @@ func NoFolder(what, path string) error {
 
 // Read reads the file at a path by a reader, which is given the path too; what names the file. Without a path it
 // returns the zero value.
-func Read[T any](what, path string, read func(io.Reader, string) (T, error)) (x T, err error) {
+func Read[T any](what, path string, read func(io.Reader, string) (T, error)) (x T, _ error) {
 	if path == "" {
 		return x, nil
 	}
-	if err = NoFolder(what, path); err != nil {
+	if err := NoFolder(what, path); err != nil {
 		return x, err
 	}
 	f, err := os.Open(path)

@@ -161,16 +161,23 @@ func (k *Key) load(value string, about About, open Open) (any, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
+	var opened []io.Closer
+	defer func() {
+		for _, data := range opened {
+			data.Close()
+		}
+	}()
 	files := make([]File, len(names))
 	for i, name := range names {
-		data, err := open(name.Path)
+		var data io.ReadCloser
+		data, err = open(name.Path)
 		if errors.Is(err, ErrFolder) {
 			return nil, &Error{Key: k.Name, Fault: Damaged, err: fmt.Errorf("%s: %w", k.Name, err)}
 		}
 		if err != nil {
 			return nil, absent(k.Name, k.Files.Want, err)
 		}
-		defer data.Close()
+		opened = append(opened, data)
 		files[i] = File{name, data}
 	}
 	x, err := k.Files.read(files, about)
