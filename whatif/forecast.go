@@ -34,8 +34,11 @@ type ForecastOptions struct {
 
 // What a forecast says, in the terms of package explain.
 type (
-	Span     = explain.Span
+	// Span is a time as a forecast knows it.
+	Span = explain.Span
+	// Estimate is what a forecast says of one job.
 	Estimate = explain.Estimate
+	// Forecast is a look into the future.
 	Forecast = explain.Forecast
 )
 

@@ -15,8 +15,11 @@ import (
 
 // What a search finds, in the terms of package explain.
 type (
-	Change   = explain.Change
-	Remedy   = explain.Remedy
+	// Change is something that could be otherwise.
+	Change = explain.Change
+	// Remedy is a change with which the system would start the job.
+	Remedy = explain.Remedy
+	// Remedies are what would let a waiting job start.
 	Remedies = explain.Remedies
 )
 

@@ -13,6 +13,7 @@ type Table struct {
 	Prose bool // the last column is text, and set left too
 }
 
+// Add appends a row of cells.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // Text returns the table with columns as far apart as width columns allow, one to three spaces.

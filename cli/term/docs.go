@@ -16,6 +16,7 @@ type TraceDoc struct {
 	Warnings []string `json:"warnings"`
 }
 
+// TraceDocOf describes a trace with the figures of its summary.
 func TraceDocOf(t *trace.Trace, s *trace.Summary) TraceDoc {
 	return TraceDoc{Path: t.Path, Format: t.Format, Jobs: s.Jobs, Span: s.Span.Seconds(), GPUHours: float64(s.GPUTime) / 3600,
 		Zone: t.Zone, Warnings: append([]string{}, t.Warnings...)}
@@ -31,6 +32,7 @@ type ClusterDoc struct {
 	Repair float64 `json:"repair_s"` // how long a node stays down
 }
 
+// ClusterDocOf describes a cluster.
 func ClusterDocOf(c *cluster.Cluster) ClusterDoc {
 	return ClusterDoc{Name: c.Name, Nodes: len(c.Nodes), GPUs: c.GPUs(), MTBF: c.Failures.MTBF.Seconds(), Seed: c.Failures.Seed,
 		Repair: c.Failures.Repair.Seconds()}

@@ -45,6 +45,7 @@ func Usage(err error) error {
 	return &CodedError{ExitUsage, err}
 }
 
+// Usagef returns a formatted error of the command line.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // Malformed marks err as an error of an input file.
@@ -72,6 +73,7 @@ func ExitCode(err error) int {
 	return ExitGeneral
 }
 
+// Refusedf returns a formatted error of a request that was understood and refused.
 func Refusedf(format string, args ...any) error {
 	return &CodedError{ExitRefused, fmt.Errorf(format, args...)}
 }

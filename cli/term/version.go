@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what a binary knows of itself.
-type build struct {
+// Build is what a binary knows of itself.
+type Build struct {
 	Schema   string `json:"schema"`
 	Version  string `json:"version"` // of the module; (devel) when built from a working tree
 	Go       string `json:"go"`
@@ -20,8 +20,8 @@ type build struct {
 }
 
 // OwnBuild reads the build information of this binary.
-func OwnBuild() build {
-	b := build{Schema: "trainyard.version/v1", Version: "(devel)", Go: runtime.Version(),
+func OwnBuild() Build {
+	b := Build{Schema: "trainyard.version/v1", Version: "(devel)", Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -52,6 +52,7 @@ type World struct {
 	Sleep   string  // after so many seconds idle nodes do; "" = never
 }
 
+// NewWorld draws a world; the same seed draws the same one.
 func NewWorld(seed uint64) *World {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := &World{Trace: &trace.Trace{}, Cluster: &cluster.Cluster{Name: "test", Types: []string{"a", "b"}}}
@@ -133,6 +134,7 @@ func (k knows) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	return time.Hour
 }
 
+// ScoresOf draws how much slower than the best each of the GPUs is, in one class.
 func ScoresOf(gpus int, r *rand.Rand) *variability.Scores {
 	s := &variability.Scores{Name: "test", Classes: []string{"A"}, PM: [][]float64{make([]float64, gpus)}}
 	for g := range gpus {
@@ -180,6 +182,7 @@ func (w *World) System(name string) (fresh whatif.System, shareLimit int, ok boo
 	}, sys.ShareLimit, true
 }
 
+// Driver simulates the world from its start.
 func (w *World) Driver(t testing.TB) *sim.Driver {
 	t.Helper()
 	d, err := sim.New(w.Trace, w.Cluster, sim.Options{Runtime: w.Runtime})

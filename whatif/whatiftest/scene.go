@@ -28,10 +28,13 @@ type Cutter struct {
 	err    error
 }
 
+// Log keeps the state, of which EndBatch takes the moment.
 func (c *Cutter) Log(v *sched.View, _ *sched.Event) { c.v = v }
 
+// BeginBatch does nothing: moments lie between batches.
 func (c *Cutter) BeginBatch() {}
 
+// EndBatch takes the moment if it has come.
 func (c *Cutter) EndBatch() error {
 	if c.After--; c.v != nil && c.After == 0 || c.v != nil && c.At > 0 && c.v.Now >= c.At && c.Moment == nil {
 		c.Moment, c.err = whatif.Take(c.W.Header, c.v, c.Dec, c.Fresh)
@@ -67,8 +70,10 @@ func (w *World) Record(t testing.TB, name string, until sched.Time) string {
 	return b.String()
 }
 
+// SinkFunc is a Sink that looks at the state after each event.
 type SinkFunc func(v *sched.View)
 
+// Log calls the function.
 func (f SinkFunc) Log(v *sched.View, _ *sched.Event) { f(v) }
 
 // Scene is a cluster of which a moment is taken when the last job has arrived.
@@ -82,6 +87,7 @@ type Scene struct {
 	Stated bool // the system knows of the work of jobs what they say
 }
 
+// Node adds a node with so many GPUs of a type.
 func (s *Scene) Node(gpus int, t sched.TypeID) *Scene {
 	s.nodes = append(s.nodes, sched.NodeSpec{Name: fmt.Sprint("n", len(s.nodes)), GPUs: gpus, Type: t, Pool: sched.None})
 	return s
@@ -94,6 +100,7 @@ func (s *Scene) Job(seconds float64, spec sched.JobSpec) *Scene {
 	return s
 }
 
+// Moment runs the scene and returns its world, and the moment when the last job has arrived.
 func (s *Scene) Moment(t testing.TB) (*World, *whatif.Moment) {
 	t.Helper()
 	w := NewWorld(1)
