@@ -17,9 +17,9 @@ type absence struct {
 }
 
 // Outlast has a client that a manager has answered once wait for the next when that one is gone: what only reads is
-// asked for again, and a stream goes on where it broke. begun is called at each absence; after limit without a manager
-// the request fails as it would have at once. What changes something is never asked for twice. It is called before the
-// first request.
+// asked for again, and a stream goes on where it broke. started is called at each absence; after limit without a
+// manager the request fails as it would have at once. What changes something is never asked for twice. It is called
+// before the first request.
 func (c *Client) Outlast(limit time.Duration, begun func()) {
 	c.away.limit, c.away.begun = limit, begun
 }

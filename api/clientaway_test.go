@@ -16,7 +16,7 @@ import (
 // patient is how long a test waits for what must come, on however busy a machine.
 const patient = time.Minute
 
-// Ensure that an absence is borne up to its limit, told once each, and not at all before a manager was met.
+// Ensure that an absence is borne up to its limit, reported once each, and not at all before a manager was met.
 func TestAbsence(t *testing.T) {
 	t.Parallel()
 	told := 0
@@ -62,7 +62,7 @@ func serveAt(t *testing.T, dir string, handle http.HandlerFunc) (stop func()) {
 	return func() { _ = errors.Join(s.Close(), folder.Close()) }
 }
 
-// Ensure that waiting and streams go on with the next manager where they were, also a stream that had told nothing yet,
+// Ensure that waiting and streams go on with the next manager where they were, also a stream that had said nothing yet,
 // and that nothing that changes something is asked for twice.
 func TestOutlast(t *testing.T) {
 	t.Parallel()

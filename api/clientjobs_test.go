@@ -67,7 +67,7 @@ func TestReadJobs(t *testing.T) {
 	}
 }
 
-// known is what a manager tells of n jobs, most of which wait.
+// known is what a manager reports of n jobs, most of which wait.
 func known(n int) Jobs {
 	doc := Jobs{Schema: "trainyard.jobs/v1", Now: "2026-11-22T08:45:06.929Z", System: "fifo", Total: n,
 		Jobs: make([]Job, n)}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Ensure that pieces of output are read as encoding/json reads them, and what a Server writes of usual output at sight.
+// Ensure that pieces of output are read as encoding/json reads them, and what a Server writes of usual output without
+// further checks.
 func TestReadOutput(t *testing.T) {
 	for _, text := range []string{"", "a line\nanother\n", "\x1b[32mgreen\x1b[0m\r\t\"<&>\"\\ \x00\x7f", "müller …"} {
 		b := written(7, text)

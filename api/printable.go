@@ -98,7 +98,7 @@ func plainBytes(b []byte) int {
 	return len(b)
 }
 
-// next takes one rune. The end of a line ends all that was begun in it.
+// next takes one rune. The end of a line ends all that was started in it.
 func (p *Printer) next(dst []byte, r rune) []byte {
 	if r == '\n' {
 		p.state = plain

@@ -18,7 +18,7 @@ var roleWords = [...]string{"nobody", "viewer", "user", "admin"}
 // String returns the word of a known role.
 func (r Role) String() string { return roleWords[r] }
 
-// ParseRole returns the role of a word. Nobody has none to give.
+// ParseRole returns the role of a word.
 func ParseRole(word string) (Role, error) {
 	for r := Viewer; r <= Admin; r++ {
 		if roleWords[r] == word {

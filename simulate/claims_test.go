@@ -13,8 +13,8 @@ import (
 // replicaMark marks a figure of docs/papers that a replica of a released simulator computed.
 const replicaMark = "ʀ"
 
-// Ensure that no figure in docs/papers was computed by a replica of a released simulator without saying so: in claims tables
-// by the column "engine", elsewhere by the mark ʀ and its footnote.
+// Ensure that no figure in docs/papers was computed by a replica of a released simulator without saying so: in claims
+// tables by the column "engine", elsewhere by the mark ʀ and its footnote.
 func TestClaimsSayWhoComputedThem(t *testing.T) {
 	pages, err := filepath.Glob("../docs/papers/*.md")
 	if err != nil || len(pages) < 5 {
@@ -72,8 +72,8 @@ func TestUnmarkedFigures(t *testing.T) {
 	}
 }
 
-// unmarked returns what is wrong with the tables of a page, by line, and how many claims are of replicas. The page of a preset
-// has its name.
+// unmarked returns what is wrong with the tables of a page, by line, and how many claims are of replicas. The page of a
+// preset has its name.
 func unmarked(text, page string) (wrong []string, replicas int) {
 	lines := strings.Split(text, "\n")
 	before, marked := "", false
@@ -104,7 +104,7 @@ func unmarked(text, page string) (wrong []string, replicas int) {
 	return wrong, replicas
 }
 
-// paragraph adds line i to the paragraph before it, or begins another.
+// paragraph adds line i to the paragraph before it, or starts another.
 func paragraph(before string, lines []string, i int) string {
 	if i > 0 && strings.TrimSpace(lines[i-1]) == "" {
 		before = ""

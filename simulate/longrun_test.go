@@ -260,7 +260,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// Ensure that a month's money is not overspent, and that jobs go on when the next month begins.
+// Ensure that a month's money is not overspent, and that jobs go on when the next month starts.
 func TestMonth(t *testing.T) {
 	m := ownRun()
 	m.Hours = 48

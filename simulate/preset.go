@@ -42,7 +42,7 @@ func (p *PresetInfo) Systems() []string { return slices.Sorted(maps.Keys(p.syste
 // Defaults returns the settings the preset gives the system unless they are given, which the caller must not change.
 func (p *PresetInfo) Defaults(sys string) map[string]string { return p.systems[sys].defaults }
 
-// RestartNote says what a restart under the preset costs beside restart_overhead; "" = nothing.
+// RestartNote says what a restart under the preset costs in addition to restart_overhead; "" = nothing.
 func (p *PresetInfo) RestartNote(sys string) string { return p.systems[sys].note }
 
 // Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing

@@ -123,7 +123,7 @@ func gavelOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome {
 		rec.Service = sched.GPUTime(jobs[i].Kind.GPUs, rec.Run)
 		if !math.IsNaN(o.Finish) {
 			rec.Finish, rec.Outcome = at(o.Finish), sched.Finished
-			rec.Start = max(rec.Finish.Add(-rec.Run), rec.Submit) // when it first ran the released simulator does not tell
+			rec.Start = max(rec.Finish.Add(-rec.Run), rec.Submit) // when it first ran the released simulator does not say
 			end = max(end, rec.Finish)
 		}
 		if o.Failed {

@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// polluxPreset: every system goes through the replica, for epochs that end at whole seconds, batch sizes chosen anew at
-// no cost, and a clock that jumps a minute fit no clean stage.
+// polluxPreset: every system goes through the replica, for epochs that end at whole seconds, batch sizes chosen again
+// at no cost, and a clock that jumps a minute fit no clean stage.
 var polluxPreset = map[string]preset{
 	"tiresias-las": {defaults: polluxTiresias, alone: polluxPolicy(replica.Tiresias)},
 	"optimus":      {defaults: polluxDefaults, alone: polluxPolicy(replica.Optimus)},

@@ -49,7 +49,7 @@ func set(words ...string) map[string]string {
 	return m
 }
 
-// Ensure that Check says what Run would, names key, value and wish, and that what it lets pass runs.
+// Ensure that Check says what Run would, names key, value and what it wants, and that what it lets pass runs.
 func TestCheckIsRun(t *testing.T) {
 	typed := traceOf(row{0, 1, 5})
 	typed.Jobs[0].GPUType = "a100"
@@ -227,7 +227,7 @@ func TestGivenBeatsPreset(t *testing.T) {
 	}
 }
 
-// Ensure that an ended context ends a run, that sinks are told everything, and that the outcome counts it.
+// Ensure that an ended context ends a run, that sinks hear everything, and that the outcome counts it.
 func TestRunEndsAndTells(t *testing.T) {
 	events := uint64(0)
 	s := Request{Trace: traceOf(row{0, 1, 5}, row{1, 1, 5}), Cluster: mustLoad(t, "1x1"), System: "fifo",

@@ -19,7 +19,7 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Sharing is what was measured of jobs that share GPUs: the truth of the simulated world, and what systems may be told.
+// Sharing is what was measured of jobs that share GPUs: the truth of the simulated world, and what systems may learn.
 type Sharing struct {
 	Name   string // of the file
 	Sets   []interference.Set
@@ -33,13 +33,13 @@ type SoloUse struct{ Use, Memory float64 } // mean use, peak of memory, 0..1; 0 
 // Untyped is the type of GPU for which a table is read where the cluster names none: both tables have it.
 const Untyped = "v100"
 
-// What EaCO's page leaves open of jobs: all of its models take 90 epochs, and only shares of memory are told.
+// What EaCO's page leaves open of jobs: all of its models take 90 epochs, and only shares of memory are given.
 const (
 	TableEpochs = 90
 	tableGPUGB  = 32
 )
 
-// ReadSharing reads the tables of the EaCO paper, or Gavel's table of throughputs, which begins with a brace. Errors
+// ReadSharing reads the tables of the EaCO paper, or Gavel's table of throughputs, which starts with a brace. Errors
 // call the file by name.
 func ReadSharing(r io.Reader, name string) (*Sharing, error) {
 	in := bufio.NewReader(r)
@@ -68,7 +68,7 @@ func ReadSharing(r io.Reader, name string) (*Sharing, error) {
 	return s, err
 }
 
-// Steps returns how long steps take on one type of GPU, for traces that count them; nil where the table does not tell.
+// Steps returns how long steps take on one type of GPU, for traces that count them; nil where the table does not say.
 func (s *Sharing) Steps(c *cluster.Cluster) (*trace.StepTimes, error) {
 	if s == nil || len(s.Pairs) == 0 {
 		return nil, nil
@@ -116,8 +116,8 @@ func (s *Sharing) kindOf(j *trace.Job) (string, error) {
 		suggest.Hint(j.Spec.Model, names), strings.Join(names, ", "))
 }
 
-// describe tells a job, which is the caller's own, what s knows of its model; it consents to share. memGB is that of a
-// GPU.
+// describe fills in a job, which is the caller's own, what s knows of its model; it consents to share. memGB is that of
+// a GPU.
 func (s *Sharing) describe(j *trace.Job, memGB float32) error {
 	name, err := s.kindOf(j)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestSlowdown(t *testing.T) {
 		{"x", "A", []sched.GPUID{0, 2}, 1.5},
 		{"x", "A", []sched.GPUID{0, 3}, 1.875},
 		{"x", "A", []sched.GPUID{0, 1, 4}, 3},
-		{"x", "A", []sched.GPUID{6, 8}, 3}, // nobody knows where the lone node is
+		{"x", "A", []sched.GPUID{6, 8}, 3}, // no one knows where the lone node is
 		{"x", "A", []sched.GPUID{8, 9}, 1},
 		{"resnet50", "A", []sched.GPUID{0, 2}, 1.5},
 		{"resnet50", "A", []sched.GPUID{0, 1, 2, 3}, 1.5}, // 1.25 * 1.2

@@ -10,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/stage/watch"
 )
 
-// disturbances returns what spells change, in order of time. Where one ends as another begins the end comes first.
+// disturbances returns what spells change, in order of time. Where one ends as another starts the end comes first.
 func disturbances(spells []variability.Spell) []sim.Change {
 	var list []sim.Change
 	for _, s := range spells {

@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Ensure that the oracle and the world tell the same of spells, also where one follows another at once, by playing the
+// Ensure that the oracle and the world say the same of spells, also where one follows another at once, by playing the
 // changes up to random moments.
 func TestSpellsTellTheSame(t *testing.T) {
 	c, err := cluster.Load("1x4")
@@ -51,7 +51,7 @@ func TestSpellsTellTheSame(t *testing.T) {
 	}
 }
 
-// Ensure that what slow GPUs and reports are told with makes sense together.
+// Ensure that the keys of slow GPUs and of reports make sense together.
 func TestSlowGPUsRefuses(t *testing.T) {
 	tr := &trace.Trace{Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(1)}, Duration: 1e9}}}
 	c, err := cluster.Load("1x4")

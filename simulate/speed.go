@@ -37,7 +37,7 @@ func (s *Request) perNode() int {
 	return most
 }
 
-// Measured returns t with the durations that follow from its applications in a cluster, where it tells none; t itself
+// Measured returns t with the durations that follow from its applications in a cluster, where it gives none; t itself
 // otherwise. The error names the first job that cannot be run.
 func Measured(t *trace.Trace, c *cluster.Cluster, apps map[string]speedup.App) (*trace.Trace, error) {
 	if !t.Profiled {

@@ -92,7 +92,7 @@ func (s *Request) buildAlone(p preset, set *key.Settings) (b *built, err error) 
 	return b, wrong("Preset", err)
 }
 
-// knowledge is what the system is told of the world.
+// knowledge is what the system knows of the world.
 func (s *Request) knowledge(b *built, set *key.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
 	k = system.Knowledge{Work: b.trace.Oracle(), Files: s.Files, Slow: s.slow(system.SlowGPUs.Get(set))}
 	if k.Scores, err = s.scores(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 )
 
-// Live makes the system for real jobs, as Begin does: what k does not hold is learned as they run, their work, what a restart costs them, and
-// from equal PM scores on which GPUs are slow. Settings of h become those with LiveDefaults.
+// Live makes the system for real jobs, as Start does: what k does not hold is learned as they run, their work, what a
+// restart costs them, and from equal PM scores on which GPUs are slow. Settings of h become those with LiveDefaults.
 func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 	if k.Work == nil {
 		k.Work = remaining.New()

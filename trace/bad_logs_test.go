@@ -16,7 +16,7 @@ const (
 	swfRow     = "1 0 -1 10 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 )
 
-// Ensure that what is wrong with a log is reported with line, column, value and wish.
+// Ensure that what is wrong with a log is reported with line, column, value and what is wanted.
 func TestBadLogs(t *testing.T) {
 	for _, c := range []struct {
 		name, text, want string

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkReadPhilly reads 111,549 jobs from 5.9 MB of text in 1.3 MB of gzip. Bound: 60 ms of CPU. Half of it is
-// decompression: the median of 15 reads was 44 to 48 ms on a shared machine; beside other work on the host it rose to
+// decompression: the median of 15 reads was 44 to 48 ms on a shared machine; next to other work on the host it rose to
 // 55 to 90 ms at times, which misses the bound.
 func BenchmarkReadPhilly(b *testing.B) {
 	path := filepath.Join(shareddata.DataDir(b), "traces/philly/philly_gpu_jobs.csv.gz")

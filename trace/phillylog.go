@@ -21,7 +21,7 @@ import (
 // the end of the last, gaps included, as in the other plain tables of Philly; GPUs are those of the first attempt. Jobs
 // that never had GPUs, or whose first start or last end is not recorded, are left out.
 //
-// The machine list that is published beside the log contradicts it (philly-traces issue 8): the sizes of nodes are told
+// The machine list that is published next to the log contradicts it (philly-traces issue 8): the sizes of nodes follow
 // from the GPUs that attempts were given, in a warning.
 var phillyLogLayout = layout{
 	name: "philly-log",

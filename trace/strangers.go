@@ -2,8 +2,8 @@ package trace
 
 import "strings"
 
-// strangers are files that are found beside traces and are no lists of jobs, by the columns their header starts with; a
-// single column is all of it.
+// strangers are files that are found next to traces and are no lists of jobs, by the columns their header starts with;
+// a single column is all of it.
 var strangers = []struct {
 	columns []string
 	what    string

@@ -64,7 +64,7 @@ func survey(path string, o Options, format string, notes bool, seen *names) (t *
 	return t, out, err
 }
 
-// errNames is returned where names do not tell, or not surely, that no two are the same.
+// errNames is returned where names do not say, or not surely, that no two are the same.
 var errNames = errors.New("trace: names not surely distinct")
 
 // names checks that no name comes twice: by their order alone if hashes is nil.
@@ -86,7 +86,7 @@ func (n *names) fresh(name string) bool {
 	return len(n.hashes) > before
 }
 
-// earliest is the submission that times are counted from in a file that tells them by the clock.
+// earliest is the submission that times are counted from in a file that gives them by the clock.
 func (t *Trace) earliest() sched.Time {
 	if layoutNamed(t.Format).clock {
 		return sched.Time(t.Origin.UnixNano())
@@ -94,7 +94,7 @@ func (t *Trace) earliest() sched.Time {
 	return 0
 }
 
-// errNoStream is returned by scan for a file whose jobs can only be told all at once.
+// errNoStream is returned by scan for a file whose jobs are only known all at once.
 var errNoStream = errors.New("trace: not to be read row by row")
 
 // scan reads the file at path row by row and gives each job to each, in the order of the file, its submission counted

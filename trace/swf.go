@@ -4,7 +4,7 @@ import "strconv"
 
 // swfLayout is the Standard Workload Format 2.2 of the Parallel Workloads Archive: 18 numbers a line, -1 for what is
 // not known, comments behind semicolons. It knows no GPUs: processors, those asked for or else those given, are taken
-// for GPUs. Lines that tell a part of a job that was checkpointed (status 2 to 4) are left out, as are jobs whose run
+// for GPUs. Lines about a part of a job that was checkpointed (status 2 to 4) are left out, as are jobs whose run
 // time or width is not known.
 //
 // Source: The Standard Workload Format, Parallel Workloads Archive, version 2.2.

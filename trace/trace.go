@@ -51,7 +51,7 @@ type Trace struct {
 
 // Options says what the header of a file cannot. The zero value is right for most files.
 type Options struct {
-	Format string        // name of the format; "" = told by the header, or by the first row where there is no header
+	Format string        // name of the format; "" = found by the header, or by the first row where there is no header
 	Unit   time.Duration // what the number 1 means in a time of a tiresias file; 0 = a second. Other formats refuse it
 	// what the clock showed at time 0, where the format does not say; only what is reported of the trace changes
 	Origin time.Time
@@ -59,7 +59,7 @@ type Options struct {
 	// Jobs and Instances are tables that belong to the task table of PAI, nil = none: users and times of submission,
 	// and the run times of a task's instances. Other formats refuse them.
 	Jobs, Instances io.Reader
-	// Roughly reads a file that does not tell durations all the same, with durations of 0 and a warning.
+	// Roughly reads a file that does not give durations all the same, with durations of 0 and a warning.
 	Roughly bool
 }
 
@@ -85,7 +85,7 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("trace: %s: line %d: %s", e.File, e.Line, e.Text)
 }
 
-// Read reads the trace in the file at path, which may be compressed with gzip (told by content). The error is a
+// Read reads the trace in the file at path, which may be compressed with gzip (found by content). The error is a
 // *ParseError if the file is malformed, wraps that of package os if it cannot be read, and is neither if o is wrong.
 func Read(path string, o Options) (*Trace, error) {
 	f, err := os.Open(path)

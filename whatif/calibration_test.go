@@ -21,11 +21,12 @@ import (
 var forecastSeeds = testsize.Flag("forecast-seeds", defaultSeeds, 4*defaultSeeds,
 	"traces for each site and system in the test of promise 18")
 
-// Promise 18: ensure, on traces like those of four clusters, with their bursts and hours, under systems that wait, pass over, reserve,
-// preempt and learn, that about eight in ten of the jobs that wait when another comes start within the intervals told then, and about one in ten
-// before and behind them. All that is known then is what the manager knows: its past, some hours to weeks. Of each trace one job at one
-// instant counts: those of one queue start late together. The bands are 75 to 85 % within, 5 to 15 % on either side, and two standard errors
-// of so few; three for those of each site and of each system.
+// Promise 18: ensure, on traces like those of four clusters, with their bursts and hours, under systems that wait, pass
+// over, reserve, preempt and learn, that about eight in ten of the jobs that wait when another comes start within the
+// intervals given then, and about one in ten before and behind them. All that is known then is what the manager knows:
+// its past, some hours to weeks. Of each trace one job at one instant counts: those of one queue start late together.
+// The bands are 75 to 85 % within, 5 to 15 % on either side, and two standard errors of so few; three for those of each
+// site and of each system.
 func TestPromise18StartsAreCalibrated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: it simulates hundreds of traces")
@@ -55,7 +56,7 @@ func TestPromise18StartsAreCalibrated(t *testing.T) {
 	}
 }
 
-// tally counts jobs by where their start lies to the interval told.
+// tally counts jobs by where their start lies to the interval given.
 type tally struct{ early, within, late float64 }
 
 // add counts one job; told 0 = none waited.
@@ -75,7 +76,8 @@ func (c *tally) merge(o *tally) {
 	c.early, c.within, c.late = c.early+o.early, c.within+o.within, c.late+o.late
 }
 
-// check compares the shares with what they should be, give or take so many standard errors, and returns how many jobs count.
+// check compares the shares with what they should be, give or take so many standard errors, and returns how many jobs
+// count.
 func (c *tally) check(t *testing.T, what string, errs float64) (n float64) {
 	t.Helper()
 	t.Logf("%-21s %v", what, c)
@@ -96,8 +98,8 @@ func (c *tally) String() string {
 	return fmt.Sprintf("%.3f of %v within, %.3f early, %.3f late", c.within/n, n, c.early/n, c.late/n)
 }
 
-// startTold runs a trace like a site's under the named system and returns when a job that waits at a random arrival starts next, and what was
-// told of that then.
+// startTold runs a trace like a site's under the named system and returns when a job that waits at a random arrival
+// starts next, and what was given of that then.
 func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, told whatif.Span) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 18))
@@ -143,7 +145,8 @@ func (x *nextStarts) Log(_ *sched.View, e *sched.Event) {
 	}
 }
 
-// siteLike is a small cluster with jobs like a site's, offering it 80 to 130 % of what it can do. They have users, no names and no models.
+// siteLike is a small cluster with jobs like a site's, offering it 80 to 130 % of what it can do. They have users, no
+// names and no models.
 func siteLike(t *testing.T, site string, seed uint64, jobs int) *whatiftest.World {
 	t.Helper()
 	g, err := trace.Like(site)

@@ -8,14 +8,14 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Displacement tells how a job last lost its GPUs to a decision.
+// Displacement says how a job last lost its GPUs to a decision.
 type Displacement = explain.Displacement
 
 // Displacements is a sink that remembers who displaced whom, by the reasons in the log. The zero value is ready to use.
-// It is to be told the whole log, the part that is replayed included.
+// It has to hear the whole log, the part that is replayed included.
 type Displacements struct {
 	of   map[sched.JobID]*Displacement
-	work map[sched.JobID]time.Duration // done when the attempt that is stopping was told to
+	work map[sched.JobID]time.Duration // done when the attempt that is stopping was asked to
 }
 
 var _ eventlog.Sink = (*Displacements)(nil)

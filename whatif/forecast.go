@@ -21,14 +21,14 @@ type ForecastOptions struct {
 	Seed    uint64        // of what is drawn: the same seed, the same forecast
 	Horizon time.Duration // of simulated time; 0 = 30 days
 	Events  int           // of one simulated future at most; 0 = a million
-	// Others has others hand in jobs as they did before the moment. Without it nobody comes but the arrivals of the
+	// Others has others submit jobs as they did before the moment. Without it no one comes but the arrivals of the
 	// world.
 	Others bool
-	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After
+	// Planned are jobs that would be submitted now. They have the numbers after those of the moment, by which After
 	// names them, and estimates of their own.
 	Planned []*sched.JobSpec
-	// Of are the jobs of which start and end are wanted: a simulated future ends when it has told them. Empty = all.
-	// What it has told of others by then is in the forecast too, as if their time were not in sight.
+	// Of are the jobs of which start and end are wanted: a simulated future ends when both are known. Empty = all.
+	// What it knows of others by then is in the forecast too, although it did not wait for them.
 	Of []sched.JobID
 }
 
@@ -51,8 +51,8 @@ func (o *ForecastOptions) withDefaults() (ForecastOptions, error) {
 	return d, nil
 }
 
-// Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and tells
-// when jobs start and end. Nobody else arrives but the arrivals of the world, nobody gives a command, and what is
+// Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and says
+// when jobs start and end. No one else arrives but the arrivals of the world, no one gives a command, and what is
 // broken or paused stays so: a job that is paused never starts.
 //
 // When ctx ends, the draws finished so far are the forecast; with none it is the error of ctx.
@@ -238,7 +238,7 @@ func spanOf(at []sched.Time, now sched.Time) Span {
 }
 
 // beyondModel is by what factor the time until a start is sooner, or later, than what was drawn of it has it, so that 8
-// in 10 jobs start within. What people hand in is more alike, and comes more in bursts, than the past shows of a few
+// in 10 jobs start within. What people submit is more alike, and comes more in bursts, than the past shows of a few
 // days. Measured: the quantile 0.8 of that factor over 262 starts, one of each trace like one of four sites under one
 // of five systems, with seeds that the test of promise 18 does not use (conformalized quantile regression, Romano et
 // al., 2019, in the logarithm of time).

@@ -23,8 +23,8 @@ import (
 // lognormal draws a duration with a median of a minute.
 func lognormal(r *rand.Rand) time.Duration { return sched.Seconds(60 * math.Exp(0.9*r.NormFloat64())) }
 
-// Ensure that in worlds whose durations come from the distribution that the forecast knows, by a sample of it, about eight
-// in ten jobs end, and start, within the intervals given at a random instant before.
+// Ensure that in worlds whose durations come from the distribution that the forecast knows, by a sample of it, about
+// eight in ten jobs end, and start, within the intervals given at a random instant before.
 func TestIntervalsAreCalibrated(t *testing.T) {
 	for _, name := range []string{"fifo", "fifo-skip", "tiresias-las"} {
 		var ends, starts, jobs, waiting float64
@@ -180,7 +180,8 @@ func TestStepsGiveAPoint(t *testing.T) {
 	}
 }
 
-// Ensure that a job which does not end, or not even start, within the horizon says so, and so does a forecast cut short.
+// Ensure that a job which does not end, or not even start, within the horizon says so, and so does a forecast cut
+// short.
 func TestHorizon(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
 	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 9})
@@ -198,8 +199,8 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-// Ensure that where others may come, what is drawn of a start is told with a margin of a fifth, what is known exactly without, and that of a
-// job that runs its end is as drawn.
+// Ensure that where others may come, what is drawn of a start is given with a margin of a fifth, what is known exactly
+// without, and that of a job that runs its end is as drawn.
 func TestOpenWorld(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
 	at := func(w *whatif.Work, others bool) (first, second whatif.Estimate) {
@@ -214,7 +215,7 @@ func TestOpenWorld(t *testing.T) {
 		t.Errorf("%+v, want a start at 60 s and an end at 90 s", exact)
 	}
 	running, waits := at(&whatif.Work{}, false)
-	same, wide := at(&whatif.Work{}, true) // two jobs are too few to tell how others come
+	same, wide := at(&whatif.Work{}, true) // two jobs are too few to say how others come
 	if same.End != running.End || same.Start != running.Start {
 		t.Errorf("%+v, want %+v: it runs", same, running)
 	}
@@ -224,7 +225,8 @@ func TestOpenWorld(t *testing.T) {
 	}
 }
 
-// Ensure that a forecast of few draws does not say more than it knows: nine are the fewest of which least and greatest hold in 8 of 10 cases.
+// Ensure that a forecast of few draws does not say more than it knows: nine are the fewest of which least and greatest
+// hold in 8 of 10 cases.
 func TestFewDraws(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
 	for draws, known := range map[int]bool{1: false, 8: false, 9: true} {
@@ -287,8 +289,8 @@ func TestForecastOptions(t *testing.T) {
 	}
 }
 
-// Ensure that work left is what was found: by steps, by class, by all, by wall time, by nothing, and never beyond the wall
-// time.
+// Ensure that work left is what was found: by steps, by class, by all, by wall time, by nothing, and never beyond the
+// wall time.
 func TestWorkLeft(t *testing.T) {
 	v := &sched.View{Now: 100e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{Model: "a", WallTime: 50 * time.Second}, Attempt: sched.Running, Rate: 1, WorkFrom: 70e9},
 		{Spec: &sched.JobSpec{Model: "b"}}}}
@@ -325,7 +327,8 @@ func TestWorkLeft(t *testing.T) {
 	}
 }
 
-// Ensure that distributions are made of jobs that finished, and of enough of them: of four that took the same, one counts among all.
+// Ensure that distributions are made of jobs that finished, and of enough of them: of four that took the same, one
+// counts among all.
 func TestLearn(t *testing.T) {
 	v := &sched.View{}
 	add := func(model string, work time.Duration, o sched.Outcome) {

@@ -20,14 +20,15 @@ import (
 type history struct {
 	all  []string
 	seqs []uint64
-	// noRates leaves out how fast attempts are: one that finds its GPUs slow is told so at once in a fork, a moment later in
-	// a run that nobody was there to notice in. What comes of it must be the same.
+	// noRates leaves out how fast attempts are: one that finds its GPUs slow hears so at once in a fork, a moment later
+	// in a run that no one was there to notice in. What comes of it must be the same.
 	noRates bool
 	over    int // events up to the last end of an attempt
 }
 
 // since returns what came after event seq, in order of its words: those of an instant that are of one kind may change
-// places, for the view does not tell in which order starts were ordered. What nodes do when all jobs are over is left out.
+// places, for the view does not say in which order starts were ordered. What nodes do when all jobs are over is left
+// out.
 func (h *history) since(seq uint64) []string {
 	at, _ := slices.BinarySearch(h.seqs, seq+1)
 	return slices.Sorted(slices.Values(h.all[min(at, h.over):h.over]))
@@ -45,8 +46,8 @@ func (h *history) Log(v *sched.View, e *sched.Event) {
 		" ", e.Node, " ", e.Code, " ", e.Value, " ", e.GPUs))
 }
 
-// Ensure that a simulation cut at any instant and gone on with from the view and the saved memory tells the same story to
-// the end as one that was never cut: every event, at the same nanosecond.
+// Ensure that a simulation cut at any instant and gone on with from the view and the saved memory writes the same story
+// to the end as one that was never cut: every event, at the same nanosecond.
 func TestForkGoesOnAsTheOriginal(t *testing.T) {
 	cuts := map[string]int{}
 	for seed := range uint64(12) {

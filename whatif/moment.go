@@ -16,8 +16,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// System makes Deciders that know nothing yet, each alike the one that decides in the cluster: the same system, settings and
-// knowledge.
+// System makes Deciders that know nothing yet, each alike the one that decides in the cluster: the same system,
+// settings and knowledge.
 type System func() (sched.Decider, error)
 
 // Moment is a cluster at one instant, with what its system remembers. It is never changed.
@@ -72,7 +72,7 @@ func (m *Moment) fork(fresh System) (fork, error) {
 	return fork{s, dec}, nil
 }
 
-// World is what the future is simulated in, beside what the moment shows.
+// World is what the future is simulated in, in addition to what the moment shows.
 type World struct {
 	Runtime  sim.Runtime      // zero = starts and stops cost nothing, and a gang of half the width asked for goes half as fast
 	Failures cluster.Failures // of the nodes of the moment, in order; zero = none fails, and none that is down comes back
@@ -80,8 +80,8 @@ type World struct {
 	Arrivals []trace.Job      // jobs to come, in order of submission, not before the moment; After counts from the moment's jobs on
 }
 
-// simulate returns a simulation that goes on from the moment. left is the work that each job of the moment has still to do;
-// that of jobs that are done is not looked at.
+// simulate returns a simulation that goes on from the moment. left is the work that each job of the moment has still to
+// do; that of jobs that are done is not looked at.
 func (m *Moment) simulate(w *World, left []time.Duration) (*sim.Driver, error) {
 	v := m.View()
 	t := &trace.Trace{Jobs: make([]trace.Job, len(v.Jobs), len(v.Jobs)+len(w.Arrivals))}
@@ -129,8 +129,8 @@ func (b *bounded) Next(ctx context.Context, until sched.Time) ([]sched.Event, er
 // errNoJob is the error about a job that the moment does not show.
 var errNoJob = errors.New("whatif: no such job")
 
-// GoOn lets the engine and a copy of the system go on from the moment under d, which is told the moment by Sync, until
-// nothing can happen any more, d ends or ctx does. sinks are told every event.
+// GoOn lets the engine and a copy of the system go on from the moment under d, which hears the moment by Sync, until
+// nothing can happen any more, d ends or ctx does. sinks hear every event.
 func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...eventlog.Sink) error {
 	f, err := m.fork(nil)
 	if err != nil {

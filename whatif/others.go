@@ -11,14 +11,16 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// mostOthers bounds the jobs that others are taken to hand in, in one simulated future.
+// mostOthers bounds the jobs that others are taken to submit, in one simulated future.
 const mostOthers = 1000
 
-// others returns jobs that others hand in after v, as they did before it: stretches of the past come again, one after another, with
-// all that came in them. So jobs come in bursts if they did before, and where the past has two days, at the hours at which they
-// came. work is that of each job of v in all, of those that are not done as drawn; 0 = it never ran. What is drawn depends on r alone.
+// others returns jobs that others submit after v, as they did before it: stretches of the past come again, one after
+// another, with all that came in them. So jobs come in bursts if they did before, and where the past has two days, at
+// the hours at which they came. work is that of each job of v in all, of those that are not done as drawn; 0 = it never
+// ran. What is drawn depends on r alone.
 //
-// Source: the moving-block bootstrap (Kuensch, 1989), of days, or of quarters of a shorter past, which is taken for a circle.
+// Source: the moving-block bootstrap (Kuensch, 1989), of days, or of quarters of a shorter past, which is taken for a
+// circle.
 func others(v *sched.View, work []time.Duration, until sched.Time, r *rand.Rand) (list []trace.Job) {
 	const few = 10 // there is no rate of so few
 	if len(v.Jobs) < few || v.Now <= v.Jobs[0].Arrived {
@@ -66,12 +68,12 @@ func pastOf(v *sched.View) past {
 	return p
 }
 
-// lately is how far back the past is compared with the moment, to tell whether a burst goes on.
+// lately is how far back the past is compared with the moment, to say whether a burst goes on.
 const lately = 10 * time.Minute
 
-// like draws the beginning of the first stretch: an instant as long after an arrival as the moment is after the last, one of the
-// tenth of them, or ten, before which about as many had come lately. After the last job of a burst there comes a burst's next more often than at any other
-// time.
+// like draws the start of the first stretch: an instant as long after an arrival as the moment is after the last, one
+// of the tenth of them, or ten, before which about as many had come lately. After the last job of a burst there comes a
+// burst's next more often than at any other time.
 //
 // Source: analogues (Lorenz, 1969).
 func (p *past) like(r *rand.Rand) sched.Time {
@@ -85,7 +87,7 @@ func (p *past) like(r *rand.Rand) sched.Time {
 	for i := range n - 1 {
 		at := p.jobs[i].Arrived.Add(since)
 		if next := p.jobs[i+1].Arrived; at >= next && next > p.jobs[i].Arrived {
-			continue // somebody had come by then
+			continue // someone had come by then
 		}
 		off := i + 1 - p.at(at.Add(-lately)) - now
 		list = append(list, instant{at, max(off, -off)})
@@ -97,7 +99,7 @@ func (p *past) like(r *rand.Rand) sched.Time {
 	return list[r.IntN(min(len(list), max(10, len(list)/10)))].at
 }
 
-// from draws the beginning of a stretch.
+// from draws the start of a stretch.
 func (p *past) from(r *rand.Rand) sched.Time {
 	if p.days >= 2 {
 		return p.end.Add(-time.Duration(1+r.IntN(p.days)) * p.stretch)
@@ -111,7 +113,7 @@ type part struct {
 	shift      time.Duration
 }
 
-// parts returns the jobs of the stretch that begins at from; behind the end comes the beginning.
+// parts returns the jobs of the stretch that starts at from; behind the end comes the start.
 func (p *past) parts(from sched.Time) []part {
 	parts := []part{{p.at(from), p.at(from.Add(p.stretch)), 0}}
 	if over := from.Add(p.stretch).Sub(p.end); over > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-// acts is a driver in which a user does something and then nobody anything: time passes to the system's next turn, if that is
-// near and job is given nothing before.
+// acts is a driver in which a user does something and then no one anything: time passes to the system's next turn, if
+// that is near and job is given nothing before.
 type acts struct {
 	v     *sched.View
 	job   sched.JobID
@@ -42,7 +42,8 @@ func (a *acts) Apply(context.Context, sched.Plan) error { return nil }
 
 func (a *acts) Now() sched.Time { return a.v.Now }
 
-// given has a user act on a copy of m and reports whether job j, or the last one if the user hands one in, is given GPUs.
+// given has a user act on a copy of m and reports whether job j, or the last one if the user hands one in, is given
+// GPUs.
 func given(t *testing.T, m *whatif.Moment, j sched.JobID, does ...sched.Event) bool {
 	t.Helper()
 	if slices.ContainsFunc(does, func(e sched.Event) bool { return e.Kind == sched.JobArrived }) {
@@ -70,9 +71,9 @@ func doing(m *whatif.Moment, j sched.JobID, r *whatif.Remedy) []sched.Event {
 	return []sched.Event{{Kind: sched.JobArrived, Spec: r.Spec}, {Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
 }
 
-// Promise 17: ensure, for random states of random clusters under many systems, that a user who does what a remedy says has
-// the job given GPUs by the very core that decides; and that where no narrower gang is offered, none of all that there are is
-// given any.
+// Promise 17: ensure, for random states of random clusters under many systems, that a user who does what a remedy says
+// has the job given GPUs by the very core that decides; and that where no narrower gang is offered, none of all that
+// there are is given any.
 func TestPromise17RemediesAreSound(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
@@ -126,7 +127,7 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 	}
 }
 
-// noneNarrower tries all widths of job j and all ranges that begin below its own, and returns how many.
+// noneNarrower tries all widths of job j and all ranges that start below its own, and returns how many.
 func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (n int) {
 	t.Helper()
 	was := m.View().Job(j).Spec.GPUs

@@ -34,7 +34,7 @@ const (
 	MoreBudget      = explain.MoreBudget
 )
 
-// RemedyOptions say what may be changed beside what a job says of itself.
+// RemedyOptions say what may be changed in addition to what a job says of itself.
 type RemedyOptions struct {
 	// Budgeted makes the System of another budget, in GPUs, for a system that rents; nil = there is no budget to raise.
 	Budgeted func(gpus float64) System
@@ -44,8 +44,8 @@ type RemedyOptions struct {
 
 // Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy
 // of the moment the user makes it, and the system decides once, or, where its turns are rounds, at its next turn.
-// Nobody ends meanwhile. What can be changed of a job that is there is changed (GPUs), or of the machine; for all else
-// it is cancelled and handed in again.
+// No one ends meanwhile. What can be changed of a job that is there is changed (GPUs), or of the machine; for all else
+// it is cancelled and submitted again.
 //
 // It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its
 // error and what was found so far.
@@ -165,7 +165,7 @@ func (s *search) take(v *sched.View, as sched.JobID, r Remedy) bool {
 	return true
 }
 
-// decide returns what a fork looks like after one decision of the moment's own system about what events tell. It is job
+// decide returns what a fork looks like after one decision of the moment's own system about what events say. It is job
 // id that is to be given GPUs.
 func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, error) {
 	f, err := s.m.fork(nil)
@@ -179,7 +179,7 @@ func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, erro
 	return f.state.View(), err
 }
 
-// once is a driver of one decision about what it tells. It lets pass the time to the next turn if the job is given
+// once is a driver of one decision about what it says. It lets pass the time to the next turn if the job is given
 // nothing before.
 type once struct {
 	v    *sched.View
@@ -191,7 +191,7 @@ type once struct {
 // nextTurn is how far away a turn may be to count as the next.
 const nextTurn = 10 * time.Minute
 
-// Sync tells what the user does.
+// Sync says what the user does.
 func (d *once) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.v = v
 	for i := range d.tell {
@@ -252,7 +252,7 @@ func (s *search) raise(o *RemedyOptions) error {
 	return nil
 }
 
-// rent returns what a fork with another budget looks like once the job is given GPUs, or at until. Nobody ends
+// rent returns what a fork with another budget looks like once the job is given GPUs, or at until. No one ends
 // meanwhile.
 func (s *search) rent(o *RemedyOptions, budget float64, until sched.Time) (*sched.View, error) {
 	f, err := s.m.fork(o.Budgeted(budget))
@@ -281,7 +281,7 @@ type untilGiven struct {
 	job sched.JobID
 }
 
-// Sync has the job looked at anew.
+// Sync has the job looked at again.
 func (d *untilGiven) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
 	events, err := d.bounded.Sync(ctx, v)
 	return append(events, anew(v, d.job)...), err

@@ -84,7 +84,7 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// Ensure that each remedy holds what it promises: a job that says so from the beginning of the fork is given GPUs, and one
+// Ensure that each remedy holds what it promises: a job that says so from the start of the fork is given GPUs, and one
 // that is left as it is is not.
 func TestRemediesHold(t *testing.T) {
 	found := 0
@@ -137,7 +137,7 @@ func TestRemediesOfWhom(t *testing.T) {
 	}
 }
 
-// Ensure that the log tells who displaced a job, what that cost, and when it was back.
+// Ensure that the log says who displaced a job, what that cost, and when it was back.
 func TestDisplacements(t *testing.T) {
 	w, _ := (&whatiftest.Scene{System: "srtf"}).Node(1, 0).Job(100, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(5, sched.JobSpec{GPUs: sched.Rigid(1)}).Moment(t)
 	w.Runtime.StopDelay = 2 * time.Second
@@ -157,7 +157,7 @@ func TestDisplacements(t *testing.T) {
 	}
 }
 
-// Ensure that a budget which is too small for a job to have a node is told how much would do, once its node has booted.
+// Ensure that a budget which is too small for a job to have a node hears how much would do, once its node has booted.
 func TestBudgetRemedy(t *testing.T) {
 	s := &whatiftest.Scene{System: "fifo", Pools: []cluster.Pool{{PoolSpec: sched.PoolSpec{Name: "spot", GPUs: 1, Max: 8, Price: 1, Boot: time.Second}}}, Budget: 2}
 	for range 4 {

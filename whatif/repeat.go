@@ -6,9 +6,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// People hand the same training in again and again, and what they hand in together is often alike: in Philly's trace a third of
-// the jobs that a user submits in a row take as long as the one before, within a tenth. Then what is not known of jobs in a queue
-// is not independent: all are long, or all short.
+// People submit the same training again and again, and what they submit together is often alike: in Philly's trace a
+// third of the jobs that a user submits in a row take as long as the one before, within a tenth. Then what is not known
+// of jobs in a queue is not independent: all are long, or all short.
 
 // kind is what jobs have in common of which one may repeat the other.
 type kind struct {
@@ -35,9 +35,9 @@ func before(v *sched.View) []sched.JobID {
 // nearly is by how much the logarithms of two works may differ that are taken for the same.
 const nearly = 0.1
 
-// learnRepeat returns how often jobs of v that finished took as long as the one before them of their kind, beyond how often they
-// took as long as the last before them of another kind. Few pairs tell little: they count beside ten of which two did, somewhat fewer
-// than in the published traces.
+// learnRepeat returns how often jobs of v that finished took as long as the one before them of their kind, beyond how
+// often they took as long as the last before them of another kind. Few pairs say little: they count next to ten of
+// which two did, somewhat fewer than in the published traces.
 func learnRepeat(v *sched.View) float64 {
 	var same, pairs, alike, others float64
 	last := [2]sched.JobID{sched.None, sched.None} // that finished: the last, and the last of another kind than that

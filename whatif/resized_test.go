@@ -14,7 +14,8 @@ import (
 	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-// halved is a moment at which job 0 has done 10 s of 60 on two GPUs, and 5 s more on one, which its user wants since, and its end.
+// halved is a moment at which job 0 has done 10 s of 60 on two GPUs, and 5 s more on one, which its user wants since,
+// and its end.
 func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 	t.Helper()
 	w := whatiftest.NewWorld(1)
@@ -49,8 +50,8 @@ func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 	return c.Moment, x.end[0]
 }
 
-// Ensure that the end of a job that was given another width by its user is told as it comes: its work is in time on the GPUs that it asked
-// for when it came.
+// Ensure that the end of a job that was given another width by its user is reported as it comes: its work is in time on
+// the GPUs that it asked for when it came.
 func TestForecastAfterResize(t *testing.T) {
 	m, end := halved(t)
 	if end != 110e9 {
@@ -65,7 +66,8 @@ func TestForecastAfterResize(t *testing.T) {
 	}
 }
 
-// Ensure that the end of a job at a speed that is a guess lies between that at this speed and that at the speed which it had before.
+// Ensure that the end of a job at a speed that is a guess lies between that at this speed and that at the speed which
+// it had before.
 func TestForecastAtAGuess(t *testing.T) {
 	m, end := halved(t)
 	w := steps(45 * time.Second)
@@ -80,7 +82,8 @@ func TestForecastAtAGuess(t *testing.T) {
 	}
 }
 
-// Ensure that jobs are like those that asked for as much when they came, and begin anew as wide as their users want them now.
+// Ensure that jobs are like those that asked for as much when they came, and start again as wide as their users want
+// them now.
 func TestAlikeAfterResize(t *testing.T) {
 	v := &sched.View{}
 	for i := range 5 {

@@ -7,17 +7,17 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Steps is a sink that remembers how many training steps jobs have done and what work that was, as their reports tell. The
-// zero value is ready to use; it is to be told the whole log, the part that is replayed included.
+// Steps is a sink that remembers how many training steps jobs have done and what work that was, as their reports say.
+// The zero value is ready to use; it has to hear the whole log, the part that is replayed included.
 type Steps struct {
 	per   map[sched.JobID]float64 // work of a step
 	total map[sched.JobID]float64
-	guess map[sched.JobID]bool // told no speed yet since it started at one that was a guess
+	guess map[sched.JobID]bool // no speed reported yet since it started at one that was a guess
 }
 
 var _ eventlog.Sink = (*Steps)(nil)
 
-// Log takes a report that tells both.
+// Log takes a report that has both.
 func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted, sched.Progressed, sched.AttemptEnded:
@@ -39,7 +39,8 @@ func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 // Total returns how many steps job j says that it has in all; 0 = it does not say.
 func (s *Steps) Total(j sched.JobID) float64 { return s.total[j] }
 
-// Guessed reports whether the speed at which job j runs is a guess: it was never measured on such GPUs, and no report has told it yet.
+// Guessed reports whether the speed at which job j runs is a guess: it was never measured on such GPUs, and no report
+// has named it yet.
 func (s *Steps) Guessed(j sched.JobID) bool { return s.guess[j] }
 
 // Guesses returns the jobs of which Guessed is true. It keeps nothing of s.
@@ -53,8 +54,8 @@ func (s *Steps) Guesses() map[sched.JobID]bool {
 	return all
 }
 
-// Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not known,
-// if they take as long as those so far. What it returns keeps nothing of s and v.
+// Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not
+// known, if they take as long as those so far. What it returns keeps nothing of s and v.
 func (s *Steps) Left(v *sched.View, total func(j sched.JobID, spec *sched.JobSpec) float64) func(sched.JobID) (time.Duration, bool) {
 	left := make(map[sched.JobID]time.Duration)
 	for j, per := range s.per {

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/whatif"
 )
 
-// Ensure that the steps left take as long as those done, the time since the last report counted, and that of a job which
-// does not tell its steps, or how many it has, nothing is said.
+// Ensure that the steps left take as long as those done, the time since the last report counted, and that of a job
+// which does not tell its steps, or how many it has, nothing is said.
 func TestStepsLeft(t *testing.T) {
 	running := sched.Job{Spec: &sched.JobSpec{}, State: sched.Active, Attempt: sched.Running, Work: 20 * time.Second, WorkFrom: 100e9, Rate: 1}
 	v := &sched.View{Now: 105e9, Jobs: []sched.Job{running, running, running, {Spec: &sched.JobSpec{}, State: sched.Done}}}
@@ -35,7 +35,7 @@ func TestStepsLeft(t *testing.T) {
 	}
 }
 
-// Ensure that the speed of a job is a guess from a start at a guessed rate until it is told, or the attempt ends.
+// Ensure that the speed of a job is a guess from a start at a guessed rate until it is reported, or the attempt ends.
 func TestGuessed(t *testing.T) {
 	s := new(whatif.Steps)
 	for i, c := range []struct {

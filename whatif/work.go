@@ -85,7 +85,7 @@ func AsWanted(j *sched.Job, work time.Duration) time.Duration {
 // Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished,
 // and of all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those
 // that finished alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the
-// first alone counts, but among those of ByClass: twenty that a user hands in in a row tell of wider classes what one
+// first alone counts, but among those of ByClass: twenty that a user submits in a row say of wider classes what one
 // tells.
 func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	classes, all := make(map[string]*lives), new(lives)
@@ -181,7 +181,7 @@ func last(sorted []float64) float64 {
 }
 
 // Measured returns the work that job j has done as it was reported; of a job that is done and never reported any, which
-// thus began anew at every start, the time that its last attempt took.
+// thus started again at every start, the time that its last attempt took.
 func Measured(v *sched.View, j *sched.Job) time.Duration {
 	switch {
 	case j.State != sched.Done:

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// Ensure that each way in which a request fails is an error of its own, so that a program can tell them apart.
+// Ensure that each way in which a request fails is an error of its own, so that a program can distinguish them.
 func TestClientErrors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -164,7 +164,7 @@ func TestJobs(t *testing.T) {
 	r.metrics()
 }
 
-// nodes checks what is told of a rig of two slots that the job 2 holds.
+// nodes checks what is reported of a rig of two slots that the job 2 holds.
 func (r *rig) nodes() {
 	r.Helper()
 	ctx := r.Context()
@@ -261,7 +261,7 @@ func BenchmarkServeJobs(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmit hands in as many jobs as a file may have.
+// BenchmarkSubmit submits as many jobs as a file may have.
 func BenchmarkSubmit(b *testing.B) {
 	r := newRig(b, 1, nil)
 	for b.Loop() {

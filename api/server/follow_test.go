@@ -87,7 +87,7 @@ func TestFollowThroughAttempts(t *testing.T) {
 	}
 }
 
-// Ensure that a stream goes on behind the event that was told last.
+// Ensure that a stream goes on behind the event that was reported last.
 func TestLogsGoOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -103,7 +103,7 @@ func TestLogsGoOn(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if at < len(text) && !utf8.RuneStart(text[at]) {
-			continue // nobody was told an event that ends there
+			continue // no one received an event that ends there
 		}
 		want := strings.ReplaceAll(text[at:], "\n", `\n`)
 		if err != nil || want != "" && !strings.Contains(string(body), `"text":"`+want+`"`) ||
@@ -130,8 +130,8 @@ func (r *rig) output(job, attempt int, text string) string {
 	return path
 }
 
-// Ensure that whatever a job makes of its output, only a file of its own is read, and that what is no UTF-8 is told as
-// such.
+// Ensure that whatever a job makes of its output, only a file of its own is read, and that what is no UTF-8 is reported
+// as such.
 func TestPromise22HostileOutput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -179,8 +179,8 @@ func TestPromise22HostileOutput(t *testing.T) {
 	}
 }
 
-// Ensure that a line of 100 MB is told in pieces whose memory is bounded, to one who reads and to one who does not, and
-// that neither keeps the manager from anything.
+// Ensure that a line of 100 MB is reported in pieces whose memory is bounded, to one who reads and to one who does not,
+// and that neither keeps the manager from anything.
 func TestPromise22LongLine(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.submit(later)
@@ -232,7 +232,7 @@ func TestPromise22LongLine(t *testing.T) {
 	}
 }
 
-// Ensure that events are told from any number on, without holes, then live, and that the log that is told replays.
+// Ensure that events stream from any number on, without holes, then live, and that the streamed log replays.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -299,7 +299,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Ensure that one who asks for events and reads none keeps nobody from anything.
+// Ensure that one who asks for events and reads none keeps no one from anything.
 func TestStalledReader(t *testing.T) {
 	r := newRig(t, 1, nil)
 	for range 8 {

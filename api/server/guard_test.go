@@ -25,7 +25,7 @@ import (
 )
 
 // Ensure that every route of the router stands in the table of rules and in the description, and nothing else does: a
-// route that somebody adds without a rule fails here, and is refused to everybody until it has one.
+// route that someone adds without a rule fails here, and is refused to everybody until it has one.
 func TestPromise19EveryRouteHasARule(t *testing.T) {
 	r := newRig(t, 1, nil)
 	var routes []string
@@ -70,7 +70,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 	listed := make(map[string]string)
 	for _, row := range regexp.MustCompile("(?m)^\\| `((?:GET|POST) [^?`]+)[^`]*`((?:, `[a-z]+`)*) \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
 		listed[row[1]] = row[3]
-		for _, verb := range regexp.MustCompile("[a-z]+").FindAllString(row[2], -1) { // beside the last of the path
+		for _, verb := range regexp.MustCompile("[a-z]+").FindAllString(row[2], -1) { // in addition to the last of the path
 			listed[row[1][:strings.LastIndex(row[1], "/")+1]+verb] = row[3]
 		}
 	}
@@ -139,7 +139,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Ensure that what a page in somebody's browser may have made is refused on every route, with a token that holds as
+// Ensure that what a page in someone's browser may have made is refused on every route, with a token that holds as
 // well: under another host (DNS rebinding, as in CVE-2025-62593 of Ray), from another page (CSRF), also where the
 // method is one that no guard thought of (CVE-2026-27482), whatever the client says it is.
 func TestPromise19Browsers(t *testing.T) {
@@ -205,7 +205,7 @@ func TestPromise19Browsers(t *testing.T) {
 	}
 }
 
-// Ensure that only paths and methods as in the table are answered, and that nobody without an identity learns which
+// Ensure that only paths and methods as in the table are answered, and that no one without an identity learns which
 // those are.
 func TestPromise19PathsAndMethods(t *testing.T) {
 	t.Parallel()
@@ -316,7 +316,7 @@ func TestBodies(t *testing.T) {
 // lattice says, route by route and role by role, what is allowed. It stands here once more, in other words than in the
 // table of rules, so that a slip there is found.
 //
-//	n nobody, v viewer, u user about a job of his own, o user about a job of another, a admin
+//	n no one, v viewer, u user about a job of his own, o user about a job of another, a admin
 var lattice = map[string]string{
 	"GET /openapi.json": "vuoa", "GET /metrics": "vuoa", "GET /v1/info": "vuoa", "GET /v1/nodes": "vuoa", "GET /v1/jobs": "vuoa",
 	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa", "GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
@@ -383,7 +383,7 @@ func TestPromise20Lattice(t *testing.T) {
 	}
 }
 
-// Ensure that a user hands in jobs as himself, whoever he says they are of, and that a later job of a name does not let
+// Ensure that a user submits jobs as himself, whoever he says they are of, and that a later job of a name does not let
 // him at an earlier one of another.
 func TestPromise20UserHandsInAsHimself(t *testing.T) {
 	t.Parallel()
@@ -506,8 +506,8 @@ func TestPromise20Revoke(t *testing.T) {
 	}
 }
 
-// Ensure that the network is not served without a certificate, a key and somebody who may ask, on the loopback neither,
-// and that a file of tokens that others may write admits nobody.
+// Ensure that the network is not served without a certificate, a key and someone who may ask, on the loopback neither,
+// and that a file of tokens that others may write admits no one.
 func TestPromise19NetworkRefused(t *testing.T) {
 	r := newRig(t, 1, nil)
 	o := r.o
@@ -561,8 +561,8 @@ func otherUser(dir string) {
 	}
 }
 
-// Ensure that who is at the other end of the socket is whom the kernel names, whatever he says: nobody if the socket is
-// not open to a group, even where somebody opened its folder; a user if it is.
+// Ensure that who is at the other end of the socket is whom the kernel names, whatever he says: no one if the socket is
+// not open to a group, even where someone opened its folder; a user if it is.
 func TestPromise20PeerCredentials(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to be another user")

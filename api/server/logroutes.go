@@ -136,7 +136,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
 // errLast says that all was sent.
 var errLast = errors.New("the last event")
 
-// end says to the client of a stream why it ended early: without that it would ask for it again. One that left is told
+// end says to the client of a stream why it ended early: without that it would ask for it again. One that left hears
 // nothing.
 func (s *Server) end(out *stream, err error) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errLast) {

@@ -17,7 +17,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// logs returns what is told of the output of a job.
+// logs returns what is reported of the output of a job.
 func (r *rig) logs(job string) (string, error) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), waitLong)
@@ -88,7 +88,7 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 	}
 }
 
-// Ensure that a job which puts a link in the place of its output has nobody told of what lies behind it, whenever it
+// Ensure that a job which puts a link in the place of its output shows no one what lies behind it, whenever it
 // does so.
 func TestPromise21LinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestPromise21LinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// listing names what is in a folder, beside the state.
+// listing names what is in a folder, without the state.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

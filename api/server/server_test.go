@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Ensure that an old socket which cannot be removed is told of by its path, with the cause.
+// Ensure that an old socket which cannot be removed is reported by its path, with the cause.
 func TestOldSocketStays(t *testing.T) {
 	r := newRig(t, 1, nil)
 	socket, kept := filepath.Join(r.dir, "control"), filepath.Join(r.dir, "kept")

@@ -6,7 +6,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a node is said to be drained if its user wants that, and not because nobody rents it.
+// Ensure that a node is said to be drained if its user wants that, and not because no one rents it.
 func TestDrained(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// Ensure that why, resize, explain and a dry run tell what they promise over the wire, and that the command of a remedy
+// Ensure that why, resize, explain and a dry run say what they promise over the wire, and that the command of a remedy
 // does it.
 func TestWhyOverTheWire(t *testing.T) {
 	t.Parallel()

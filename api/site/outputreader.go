@@ -40,7 +40,7 @@ func ParsePoint(of Outputs, id string) (Point, error) {
 type Standing struct {
 	Done     bool  // it will have no more attempts
 	Ended    bool  // the last attempt writes no more
-	Attempts int32 // that were begun
+	Attempts int32 // that were started
 }
 
 // Reading reads the output of one rank of a job.

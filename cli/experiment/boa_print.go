@@ -57,7 +57,7 @@ func printBOA(w io.Writer, mixes []*boaMix) error {
 	return err
 }
 
-// printPairs tells Pollux, and BOA for as much money.
+// printPairs prints Pollux, and BOA for as much money.
 func (m *boaMix) printPairs(b *strings.Builder) {
 	const line = "%-16s %4s %-20s %-19s %s"
 	print := func(cells ...any) { b.WriteString(strings.TrimRight(fmt.Sprintf(line, cells...), " ") + "\n") }

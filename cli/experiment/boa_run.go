@@ -67,8 +67,8 @@ func (m *boaMix) on(ctx context.Context, name, information string, budget float6
 	return boaSeed{paid, m.SettledJCT(out), out.Unfinished}, nil
 }
 
-// sum makes of all seeds what is told, once all tasks are done. Pollux on a reservation spends the budget, so the rows of BOA on that
-// are its pairs.
+// sum makes the report of all seeds, once all tasks are done. Pollux on a reservation spends the budget, so the rows of
+// BOA on that are its pairs.
 func (m *boaMix) sum() {
 	for i := range m.Rows {
 		m.Rows[i].sum()

@@ -33,9 +33,9 @@ func clusterLike(t *testing.T, shorthand string) *cluster.Cluster {
 	return c
 }
 
-// Ensure that the sink measures what it says in a case worked out by hand, on two nodes of four GPUs. a and b hold three
-// GPUs each until 50 and 90. From 10 on a vgg19 of two GPUs waits for one node: until 50, 2 of 8 GPUs are free and enough
-// for it. It then runs alone on a node for 5 s, at full speed.
+// Ensure that the sink measures what it says in a case worked out by hand, on two nodes of four GPUs. a and b hold
+// three GPUs each until 50 and 90. From 10 on a vgg19 of two GPUs waits for one node: until 50, 2 of 8 GPUs are free
+// and enough for it. It then runs alone on a node for 5 s, at full speed.
 func TestStrandsByHand(t *testing.T) {
 	tr := &trace.Trace{Jobs: []trace.Job{
 		{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(3)}, Duration: 50 * time.Second},
@@ -47,7 +47,7 @@ func TestStrandsByHand(t *testing.T) {
 		free, stranded, slowdown float64
 	}{
 		{"skew", 0.25, 0.25, 1},
-		// Spread at once: nobody waits. 150 + 270 + 10 GPU-seconds of work; the last take 1 + 392/547.1 times as long.
+		// Spread at once: no one waits. 150 + 270 + 10 GPU-seconds of work; the last take 1 + 392/547.1 times as long.
 		{"packed", 0, 0, (430 + 10*392/547.1) / 430},
 	} {
 		sink := &strands{gpus: 8}
@@ -73,9 +73,9 @@ func TestFreeIsNotStranded(t *testing.T) {
 	}
 }
 
-// Ensure that the directions which the experiment is about hold on its traces: consolidating always leaves more GPUs free,
-// and strands more, than by profile; gangs anywhere strand nothing, but are slower and take longer. Whether always or by
-// profile is better is left open: on these traces neither is, beyond chance.
+// Ensure that the directions which the experiment is about hold on its traces: consolidating always leaves more GPUs
+// free, and strands more, than by profile; gangs anywhere strand nothing, but are slower and take longer. Whether
+// always or by profile is better is left open: on these traces neither is, beyond chance.
 func TestConsolidationDirections(t *testing.T) {
 	s, err := testbedStudy(context.Background(), Options{Seeds: 3})
 	if err != nil {
@@ -134,7 +134,7 @@ func TestConsolidationOutput(t *testing.T) {
 	}
 }
 
-// Ensure that every experiment has a name, a line that fits a terminal beside it, and work to do.
+// Ensure that every experiment has a name, a line that fits a terminal next to it, and work to do.
 func TestExperiments(t *testing.T) {
 	seen := map[string]bool{}
 	for _, x := range Experiments {

@@ -1,3 +1,3 @@
-// Package experiment has the experiments behind the figures in docs, each a published comparison with ours beside it, and
-// the verb that runs them.
+// Package experiment has the experiments behind the figures in docs, each a published comparison with ours next to it,
+// and the verb that runs them.
 package experiment

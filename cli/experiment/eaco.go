@@ -34,8 +34,9 @@ var eacoPublished = map[string]float64{
 	"run_over_fifo_at_most": 1.0323, "28_nodes_jtt_over_fifo": 0.03,
 }
 
-// eacoExperiment compares EaCO with fifo, fifo-packed and gandiva: jobs of the four measured models, 8 GPUs each, on 28 nodes (scarce) and 64 (ample), each system
-// with and without the rule that idle nodes sleep, so that what sleep saves and what sharing saves can be told apart.
+// eacoExperiment compares EaCO with fifo, fifo-packed and gandiva: jobs of the four measured models, 8 GPUs each, on 28
+// nodes (scarce) and 64 (ample), each system with and without the rule that idle nodes sleep, so that what sleep saves
+// and what sharing saves can be distinguished.
 func eacoExperiment(ctx context.Context, w io.Writer, o Options) error {
 	parts, err := eacoParts(ctx, o)
 	if err != nil {
@@ -96,7 +97,8 @@ type eacoDraw struct {
 	arrivals func(seed uint64) []sched.Time
 }
 
-// eacoLoad is the load offered to 28 nodes, whole nodes asked for: more than there are, so that jobs queue; 64 nodes have room for all.
+// eacoLoad is the load offered to 28 nodes, whole nodes asked for: more than there are, so that jobs queue; 64 nodes
+// have room for all.
 const eacoLoad = 1.3
 
 // poissonArrivals draws arrivals one by one.
@@ -170,7 +172,8 @@ func eacoCluster(nodes int) (*cluster.Cluster, error) {
 	return c, nil
 }
 
-// standInCaps stand for Zeus's curves where they are not at hand: what its best cap does to ResNet-50 on a V100, energy -23 %, time +18 %.
+// standInCaps stand for Zeus's curves where they are not at hand: what its best cap does to ResNet-50 on a V100, energy
+// -23 %, time +18 %.
 func standInCaps() simulate.CapCurves {
 	return simulate.CapCurves{"resnet50": {{Limit: 150, Power: 250 * (1 - .23) / 1.18, Speed: 1 / 1.18}, {Limit: 250, Power: 250, Speed: 1}}}
 }
@@ -193,8 +196,8 @@ func readSharingFile(path string) (*simulate.Sharing, error) {
 	return simulate.ReadSharing(f, path)
 }
 
-// standInTables stand for the paper's where they are not at hand: use and memory of the four models, table 1; sets slow each other down by
-// the generic factors.
+// standInTables stand for the paper's where they are not at hand: use and memory of the four models, table 1; sets slow
+// each other down by the generic factors.
 func standInTables() *simulate.Sharing {
 	return &simulate.Sharing{Name: "generic factors", Models: map[string]simulate.SoloUse{"AlexNet": {Use: .0472, Memory: .0421}, "ResNet-18": {Use: .1117, Memory: .1463}, "ResNet-50": {Use: .3661, Memory: .4392}, "VGG-16": {Use: .4801, Memory: .5129}},
 		Sets: genericSets()}

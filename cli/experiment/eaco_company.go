@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// eacoCompany is what jobs spend beside the same others, and what it costs them.
+// eacoCompany is what jobs spend next to the same others, and what it costs them.
 type eacoCompany struct {
 	Models []string `json:"models"`        // sorted
 	Share  float64  `json:"job_time"`      // of the time of all jobs
@@ -16,7 +16,7 @@ type eacoCompany struct {
 	Excess float64  `json:"run_over_work"` // what it adds to the run time of all jobs, relative to their work
 }
 
-// companies is a Sink that adds up how long jobs run beside which others, and how fast. Jobs have whole nodes.
+// companies is a Sink that adds up how long jobs run next to which others, and how fast. Jobs have whole nodes.
 type companies struct {
 	now  sched.Time
 	work []atWork
@@ -35,7 +35,7 @@ type spent struct {
 	time, work float64
 }
 
-// begin begins another run, which is added to those before.
+// begin starts another run, which is added to those before.
 func (c *companies) begin() { c.now, c.work = 0, c.work[:0] }
 
 // Log folds one event.
@@ -52,7 +52,7 @@ func (c *companies) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// look takes note of who runs now, beside whom and how fast.
+// look takes note of who runs now, next to whom and how fast.
 func (c *companies) look(v *sched.View) {
 	beside := make(map[sched.GPUID][]string) // by the first GPU of a node
 	for id := range v.Jobs {

@@ -15,7 +15,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// elasticRow is a system of the experiment, and how it does in one part. Figures are means over seeds with their intervals.
+// elasticRow is a system of the experiment, and how it does in one part. Figures are means over seeds with their
+// intervals.
 type elasticRow struct {
 	Name     string            `json:"name"`
 	System   string            `json:"system"`
@@ -85,9 +86,9 @@ func plus(settings, more map[string]string) map[string]string {
 	return all
 }
 
-// elasticExperiment compares elastic scaling that chooses batch sizes with the same on fixed ones and with other systems:
-// jobs are free to run at any batch size in a range, but what that costs in epochs is in their true length, whatever the
-// objective assumes.
+// elasticExperiment compares elastic scaling that chooses batch sizes with the same on fixed ones and with other
+// systems: jobs are free to run at any batch size in a range, but what that costs in epochs is in their true length,
+// whatever the objective assumes.
 func elasticExperiment(ctx context.Context, w io.Writer, o Options) error {
 	size := elasticSize{seeds: 5, clusters: []string{"10x4", "50x8"}, window: 8 * time.Hour}
 	if o.Seeds > 0 {
@@ -115,7 +116,7 @@ func (size elasticSize) report(ctx context.Context, w io.Writer, o Options) erro
 	}{"trainyard.experiment/v1", "elastic", elasticPublished, elasticBest(parts), parts})
 }
 
-// elasticPublished is all that the abstract tells, both "up to", against scaling the GPUs at a fixed batch size.
+// elasticPublished is all that the abstract says, both "up to", against scaling the GPUs at a fixed batch size.
 var elasticPublished = map[string]float64{"jobs_completed": 2, "avg_jct": 10}
 
 func (size elasticSize) parts(ctx context.Context, o Options) ([]elasticPart, error) {

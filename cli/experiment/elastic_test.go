@@ -29,7 +29,8 @@ type asked struct {
 
 var upTo8 = sched.Range{Min: 1, Want: 1, Max: 8}
 
-// worlds has applications: linear takes 800 s on one GPU, short 80 s, and big 256 samples an update, of which a GPU holds 64.
+// worlds has applications: linear takes 800 s on one GPU, short 80 s, and big 256 samples an update, of which a GPU
+// holds 64.
 var worlds = map[string]speedup.App{
 	"linear": speedup.Stages{{Size: 800, Law: speedup.Proportional{}}},
 	"short":  speedup.Stages{{Size: 80, Law: speedup.Proportional{}}},
@@ -83,8 +84,8 @@ func playElastic(t *testing.T, on string, jobs []asked, settings map[string]stri
 	return d, out.PerJob
 }
 
-// Ensure that admission by minima, strict order, squeezing, its cost, dropping and bounds are as in the specification of elastic
-// scaling, section 4, tests 5 to 8 and 10.
+// Ensure that admission by minima, strict order, squeezing, its cost, dropping and bounds are as in the specification
+// of elastic scaling, section 4, tests 5 to 8 and 10.
 func TestElasticBySpecification(t *testing.T) {
 	linear := func(at float64) asked { return asked{"linear", at, upTo8} }
 	rigid := func(app string, at float64, n int) asked { return asked{app, at, sched.Rigid(n)} }
@@ -128,8 +129,8 @@ func TestElasticBySpecification(t *testing.T) {
 	}
 }
 
-// Ensure that attempts run as was decided: width, batch size, micro-batches and the factor on the learning rate, which is the square
-// root of the batch size over the smallest, and that all of it is in the log.
+// Ensure that attempts run as was decided: width, batch size, micro-batches and the factor on the learning rate, which
+// is the square root of the batch size over the smallest, and that all of it is in the log.
 func TestElasticTargetsAreWhole(t *testing.T) {
 	c, err := cluster.Load("1x8")
 	if err != nil {
@@ -178,8 +179,8 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 	}
 }
 
-// Ensure that every system that resizes jobs starts one whose batch does not fit on fewer than 4 GPUs, although it says that one is
-// enough, and lets nobody wait behind one that could never run.
+// Ensure that every system that resizes jobs starts one whose batch does not fit on fewer than 4 GPUs, although it says
+// that one is enough, and lets no one wait behind one that could never run.
 func TestFewestByMemory(t *testing.T) {
 	for _, system := range []string{"elastic", "elastic-fifo", "afs-l", "optimus", "pollux", "pollux-autoscale"} {
 		for on, finished := range map[string]int{"1x4": 2, "1x2": 1} {
@@ -204,8 +205,8 @@ func TestFewestByMemory(t *testing.T) {
 	}
 }
 
-// Ensure that a job alone grows by a restart only where it pays within the horizon: (H-R) S_new > H S_old. The second of two ends,
-// and the first could go from 4 GPUs to 8: worth it iff H > 2 R.
+// Ensure that a job alone grows by a restart only where it pays within the horizon: (H-R) S_new > H S_old. The second
+// of two ends, and the first could go from 4 GPUs to 8: worth it iff H > 2 R.
 func TestElasticHorizon(t *testing.T) {
 	jobs := []asked{{"linear", 0, upTo8}, {"short", 0, upTo8}}
 	for horizon, grows := range map[string]bool{"19": false, "20": false, "21": true, "0": true} {
@@ -216,8 +217,8 @@ func TestElasticHorizon(t *testing.T) {
 	}
 }
 
-// Ensure that a range of one batch size is the fixed-batch baseline, whichever the rule, and that free batch sizes are never
-// slower than fixed ones for a job alone. Reference: specification of elastic scaling, section 4, test 13.
+// Ensure that a range of one batch size is the fixed-batch baseline, whichever the rule, and that free batch sizes are
+// never slower than fixed ones for a job alone. Reference: specification of elastic scaling, section 4, test 13.
 func TestElasticFixedBatchTwin(t *testing.T) {
 	jobs := []asked{{"one-batch", 0, upTo8}, {"one-batch", 5, upTo8}, {"one-batch", 7, upTo8}}
 	want, _ := playElastic(t, "2x4", jobs, nil)
@@ -245,8 +246,8 @@ func TestElasticRelabelling(t *testing.T) {
 	}
 }
 
-// Ensure that the experiment runs without data and with, prints what it rests on in 80 columns, the same twice, and that its
-// JSON is one document.
+// Ensure that the experiment runs without data and with, prints what it rests on in 80 columns, the same twice, and
+// that its JSON is one document.
 func TestElasticOutput(t *testing.T) {
 	size := elasticSize{seeds: 2, clusters: []string{"2x4"}, window: 2 * time.Hour}
 	print := func(o Options) string {
@@ -281,7 +282,8 @@ func TestElasticOutput(t *testing.T) {
 	}
 }
 
-// Ensure that ratios are means over pairs of seeds, not ratios of means, and that "up to" looks at queues alone for times.
+// Ensure that ratios are means over pairs of seeds, not ratios of means, and that "up to" looks at queues alone for
+// times.
 func TestElasticRatios(t *testing.T) {
 	first := []elasticSeed{{inWindow: 10, jct: 100}, {inWindow: 30, jct: 300}}
 	row := elasticRow{Fixed: true, seeds: []elasticSeed{{inWindow: 5, jct: 300}, {inWindow: 30, jct: 300}}}

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Experiment is one published figure or comparison, ours beside it.
+// Experiment is one published figure or comparison, with ours next to it.
 type Experiment struct {
 	Name, Line string
 	Run        func(ctx context.Context, w io.Writer, o Options) error
@@ -17,7 +17,7 @@ type Options struct {
 	Seeds int    // how many seeds, from 1 on
 	JSON  bool   // one document instead of tables
 
-	Progress io.Writer // hears how far an experiment of many minutes has come; nil = nobody
+	Progress io.Writer // hears how far an experiment of many minutes has come; nil: not reported
 }
 
 // Experiments lists all experiments.

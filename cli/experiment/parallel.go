@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// task is one of many simulations that do not depend on each other. It keeps what comes of it where nobody else looks meanwhile.
+// task is one of many simulations that do not depend on each other. It keeps what comes of it where no one else looks
+// meanwhile.
 type task func(ctx context.Context) error
 
-// progressEvery is how often inParallel tells how far it has come.
+// progressEvery is how often inParallel says how far it has come.
 const progressEvery = 20 * time.Second
 
-// inParallel does all tasks, as many at a time as there are processors, and tells progress how many are done, nil = nobody. What
-// comes of them does not depend on how many there are. Once one has failed, or ctx is done, no further one begins; the error is
-// that of the first in the list of those that failed, or that of ctx.
+// inParallel does all tasks, as many at a time as there are processors, and reports to progress how many are done; nil:
+// no report. What comes of them does not depend on how many there are. Once one has failed, or ctx is done, no further
+// one starts; the error is that of the first in the list of those that failed, or that of ctx.
 func inParallel(ctx context.Context, tasks []task, progress io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -45,7 +46,7 @@ func inParallel(ctx context.Context, tasks []task, progress io.Writer) error {
 	return context.Cause(ctx)
 }
 
-// hand gives out the numbers of n tasks while ctx lasts, and tells how many are done.
+// hand gives out the numbers of n tasks while ctx lasts, and says how many are done.
 func hand(ctx context.Context, n int, next chan<- int, done <-chan struct{}, progress io.Writer) {
 	defer close(next)
 	began, tick := time.Now(), time.NewTicker(progressEvery)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Ensure that every task is done once, that an error ends it and is told, not those of the tasks called off, and that so does the end
-// of the context.
+// Ensure that every task is done once, that an error ends it and is reported, not those of the tasks called off, and
+// that so does the end of the context.
 func TestInParallel(t *testing.T) {
-	n := 100 + 2*runtime.GOMAXPROCS(0) // more than begin at once
+	n := 100 + 2*runtime.GOMAXPROCS(0) // more than start at once
 	done := make([]int, n)
 	tasks := make([]task, n)
 	for i := range tasks {

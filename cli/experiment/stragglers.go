@@ -32,7 +32,8 @@ const (
 	quietJobs = 146_000 // without faults: about nine months
 )
 
-// stragglerRows are the systems, each with what it knows of slow GPUs. Ratios are over the first and the last of a system.
+// stragglerRows are the systems, each with what it knows of slow GPUs. Ratios are over the first and the last of a
+// system.
 var stragglerRows = []struct{ system, knows string }{
 	{"pal", "none"}, {"pal", "watch"}, {"pal", "oracle"}, {"packed", "none"}, {"packed", "watch"}, {"packed", "oracle"}}
 
@@ -57,7 +58,7 @@ type stragglerRow struct {
 	Quarantines float64           `json:"quarantines"`
 	Met         int               `json:"faults_met"` // that a job worked on, all seeds together
 	Found       int               `json:"faults_found"`
-	Detect50    float64           `json:"detect_p50_s"` // from the beginning of a fault; 0 = none was found
+	Detect50    float64           `json:"detect_p50_s"` // from the start of a fault; 0 = none was found
 	Detect90    float64           `json:"detect_p90_s"`
 	Unfinished  int               `json:"unfinished"`
 
@@ -72,8 +73,8 @@ type quietTime struct {
 	Said        float64 `json:"gpus_said_to_be_slow_per_1000_gpu_days"`
 }
 
-// stragglers compares systems that find out by the progress of jobs which GPUs are slow for a while with those that nobody
-// tells and with oracles, and counts what is found where there is nothing to find.
+// stragglers compares systems that find out by the progress of jobs which GPUs are slow for a while with those that
+// know nothing of it and with oracles, and counts what is found where there is nothing to find.
 func stragglers(ctx context.Context, w io.Writer, o Options) error {
 	seeds, jobs := 10, quietJobs
 	if o.Seeds > 0 {

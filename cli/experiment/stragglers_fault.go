@@ -46,7 +46,7 @@ func (f fault) spells() []variability.Spell {
 	return list
 }
 
-// draw returns a fault for each of so many days: it begins in the first half of the day and ends on it.
+// draw returns a fault for each of so many days: it starts in the first half of the day and ends on it.
 func (s *scenario) draw(seed uint64, days int) []fault {
 	r := rand.New(rand.NewPCG(seed, 21))
 	const day = sched.Time(24 * time.Hour)
@@ -126,8 +126,8 @@ func (t *toll) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// charge counts the time since the last report of a job. What an attempt did after its last report is not counted, for all
-// rows alike.
+// charge counts the time since the last report of a job. What an attempt did after its last report is not counted, for
+// all rows alike.
 func (t *toll) charge(v *sched.View, e *sched.Event) {
 	gpus := v.Jobs[e.Job].GPUs
 	for i := max(0, t.next-1); i < len(t.faults) && t.faults[i].begin() < e.Time; i++ {

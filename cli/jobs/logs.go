@@ -81,7 +81,7 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 	return f.ended(cmd, c, args[0], &end)
 }
 
-// kept prints what is kept of the output of a job where nobody serves.
+// kept prints what is kept of the output of a job where no one serves.
 func (f *logsFlags) kept(cmd *cobra.Command, dir kept.Folder, args []string) error {
 	if f.follow {
 		return client.Unserved(dir, "--follow needs one")
@@ -94,7 +94,7 @@ func (f *logsFlags) kept(cmd *cobra.Command, dir kept.Folder, args []string) err
 	return err
 }
 
-// ended says on the side how the attempt failed whose output was told, if it did.
+// ended says on the side how the attempt failed whose output was reported, if it did.
 func (f *logsFlags) ended(cmd *cobra.Command, c *api.Client, job string, end *api.OutputEnd) error {
 	if end.State == "running" {
 		return nil
@@ -109,7 +109,7 @@ func (f *logsFlags) ended(cmd *cobra.Command, c *api.Client, job string, end *ap
 	return nil
 }
 
-// outputTo writes pieces of output as they come, and says on the side where another attempt begins.
+// outputTo writes pieces of output as they come, and says on the side where another attempt starts.
 func outputTo(w, side io.Writer, raw bool) func(api.Output) error {
 	attempt := 0
 	var clean api.Printer

@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
-// warnMissing tells of jobs whose program, or folder, is not there, before they wait for hours only to fail. They are
-// handed in all the same: it may be there by the time they start, made by a job before them.
+// warnMissing reports jobs whose program, or folder, is not there, before they wait for hours only to fail. They are
+// submitted all the same: it may be there by the time they start, made by a job before them.
 func warnMissing(cmd *cobra.Command, jobs []jobfile.Job) {
 	if quiet, _ := cmd.Flags().GetBool("quiet"); quiet {
 		return

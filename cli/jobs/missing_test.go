@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a program or folder that is not there is told when a job is handed in, by the job's own PATH, each kind
-// once, and that nothing is said of what is there or known only later.
+// Ensure that a program or folder that is not there is reported when a job is submitted, by the job's own PATH, each
+// kind once, and that nothing is said of what is there or known only later.
 func TestWarnMissing(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"there": 0o700, "plain": 0o600} {

@@ -216,7 +216,7 @@ func speedText(j *api.Job) string {
 	return strconv.FormatFloat(j.Speed, 'f', 2, 64)
 }
 
-// gpuNames lists names of GPUs by what tells them apart.
+// gpuNames lists names of GPUs by what distinguishes them.
 func gpuNames(names []string) string {
 	if len(names) == 0 {
 		return "-"

@@ -48,7 +48,7 @@ within a range as it does anyway.`,
 	return cmd
 }
 
-// newWidths reads the flag. Who forgot it is told what to type.
+// newWidths reads the flag. Whoever forgot it reads what to type.
 func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, err error) {
 	if !cmd.Flags().Changed("gpus") {
 		example := "trainyard resize " + args[0] + " --gpus 2"

@@ -62,7 +62,7 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 	return cmd
 }
 
-// run hands the jobs in where somebody takes them, else runs them to the end.
+// run submits the jobs where a manager takes them, else runs them to the end.
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
 	c, err := f.served(cmd)

@@ -18,7 +18,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask
+// served returns the manager to which the jobs are submitted: one that answers in the state folder, unless flags ask
 // for a manager of their own; nil = there is none.
 //
 // A host that --context names must answer: no command runs jobs in its place.
@@ -100,7 +100,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	return firstFailed(jobs, f.propagate)
 }
 
-// servedReport tells how jobs ended: a document if it is wanted, a table where there are several, nothing behind the
+// servedReport says how jobs ended: a document if it is wanted, a table where there are several, nothing behind the
 // output of one.
 func (f *runFlags) servedReport(cmd *cobra.Command, c *api.Client, jobs []api.Job) error {
 	if !f.json && len(jobs) == 1 {
@@ -159,7 +159,7 @@ func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error
 	return &term.CodedError{Code: term.ExitInterrupted, Err: errors.New("cancelled")}
 }
 
-// happened is what of a line of the log is told to users.
+// happened is what users see of a line of the log.
 type happened struct {
 	Event   string  `json:"event"`
 	Job     int     `json:"job"`
@@ -170,7 +170,7 @@ type happened struct {
 	Text    string  `json:"text"`
 }
 
-// follow tells in lines what happens to the jobs until all are done.
+// follow writes in lines what happens to the jobs until all are done.
 func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted) error {
 	names := make(map[int]string)
 	for i := range doc.Jobs {
@@ -208,7 +208,7 @@ func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted)
 	return err
 }
 
-// happenedText tells one event in a sentence, "" if it means nothing to users.
+// happenedText puts one event into a sentence, "" if it means nothing to users.
 func happenedText(h *happened) string {
 	switch h.Event {
 	case "arrived":

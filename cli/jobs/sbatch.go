@@ -87,7 +87,7 @@ what jobs inherit (docs/guide/jobs.md). Its output is kept: see
 	return cmd
 }
 
-// submitBatch hands the jobs in and tells their numbers as sbatch does.
+// submitBatch submits the jobs and prints their numbers as sbatch does.
 func submitBatch(cmd *cobra.Command, c *api.Client, s api.Submission, parsable bool) error {
 	doc, err := c.Submit(cmd.Context(), s)
 	if err != nil {
@@ -329,7 +329,7 @@ func slurmTime(text string) (string, error) {
 	return total.String(), nil
 }
 
-// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is not heeded, which batch
+// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is ignored, which batch
 // tells. Without an array it is one.
 func arrayOf(text string) (list []int, err error) {
 	if text == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
-// batchOf reads a script with flags as sbatch does, and returns its jobs and what was told beside.
+// batchOf reads a script with flags as sbatch does, and returns its jobs and what was reported in addition.
 func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, said string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "train.sh")
@@ -34,7 +34,7 @@ func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, 
 }
 
 // Ensure that what the lines of a script for Slurm ask for is what its job is, that flags go before them, and that what
-// means nothing here is told.
+// means nothing here is reported.
 func TestSbatch(t *testing.T) {
 	jobs, said, err := batchOf(t, `#!/bin/bash -l
 #SBATCH --job-name="my net"   # a comment

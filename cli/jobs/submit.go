@@ -53,7 +53,7 @@ func wantJobs(cmd *cobra.Command, args []string) error {
 // isCommand reports whether the arguments are a command.
 func isCommand(cmd *cobra.Command) bool { return cmd.ArgsLenAtDash() == 0 }
 
-// submission returns the jobs that are meant. A mistake is told here, with its line, before anybody is asked.
+// submission returns the jobs that are meant. A mistake is reported here, with its line, before anybody is asked.
 func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission, err error) {
 	text, name := []byte(nil), args[0]
 	switch {
@@ -290,10 +290,10 @@ func rough(d, longer time.Duration) (n int, unit string) {
 	return int(d.Round(time.Second) / time.Second), "s"
 }
 
-// clock tells a time of day, with seconds where what is told of lies within two minutes, with its date where that is
-// another.
+// clock writes a time of day, with seconds where the times to be written lie within two minutes, with its date where
+// that is another.
 func clock(text string, now time.Time, within time.Duration) string {
-	t, _ := time.Parse(time.RFC3339Nano, text) // told apart before
+	t, _ := time.Parse(time.RFC3339Nano, text) // checked before
 	layout := "15:04"
 	switch t = t.Local(); {
 	case t.Format(time.DateOnly) != now.Local().Format(time.DateOnly):
@@ -304,7 +304,7 @@ func clock(text string, now time.Time, within time.Duration) string {
 	return t.Format(layout)
 }
 
-// waitFor returns how jobs stand once they are done. Names that nobody has are told first, before any job is waited
+// waitFor returns how jobs stand once they are done. Names that no one has are reported first, before any job is waited
 // for.
 func waitFor(ctx context.Context, c *api.Client, names []string) (docs []api.Job, err error) {
 	ids := make([]string, len(names))
@@ -325,7 +325,7 @@ func waitFor(ctx context.Context, c *api.Client, names []string) (docs []api.Job
 	return docs, nil
 }
 
-// jobExit is the exit code that tells how a job ended: its own where it failed with one that a shell can pass on.
+// jobExit is the exit code that says how a job ended: its own where it failed with one that a shell can pass on.
 func jobExit(j *api.Job, propagate bool) error {
 	switch {
 	case j.Outcome == "finished":

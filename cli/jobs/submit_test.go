@@ -7,12 +7,12 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// Ensure that intervals are told as exactly as they are known, and no more so.
+// Ensure that intervals are reported as exactly as they are known, and no more so.
 func TestWithin(t *testing.T) {
 	now := time.Date(2026, 5, 4, 13, 0, 0, 0, time.Local)
 	at := func(d time.Duration) string { return now.Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }
 	for _, c := range []struct {
-		low, high time.Duration // < 0 = not in sight
+		low, high time.Duration // < 0 = not in view
 		want      string
 	}{
 		{70 * time.Minute, 200 * time.Minute, "in 1 to 3 h (14:10 to 16:20)"},

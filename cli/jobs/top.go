@@ -67,7 +67,7 @@ func lookAt(ctx context.Context, c *api.Client) (b board, err error) {
 	return b, err
 }
 
-// topLines tells one look as lines.
+// topLines writes one look as lines.
 func topLines(cmd *cobra.Command, b *board) error {
 	out := cmd.OutOrStdout()
 	if err := term.WriteText(out, nodesText(&b.nodes, term.WidthOf(out))); err != nil || len(b.jobs.Jobs) == 0 {
@@ -86,7 +86,7 @@ const (
 	lookRest  = 10
 )
 
-// watchBoard tells one look after the other until ctx ends.
+// watchBoard writes one look after the other until ctx ends.
 func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -103,7 +103,7 @@ func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 	}
 }
 
-// watchEvents tells what happens until ctx ends. While there is no manager it waits for another.
+// watchEvents says what happens until ctx ends. While there is no manager it waits for another.
 func watchEvents(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 	from := int64(-1)
 	for ctx.Err() == nil {
@@ -170,7 +170,7 @@ func logPage(ctx context.Context, c *api.Client, job string) tea.Msg {
 	return pageText{"the end of what job " + job + " wrote; `trainyard logs -f " + job + "` follows it", b.String()}
 }
 
-// whyPage is why a job stands as it does, as far as can be told soon.
+// whyPage is why a job stands as it does, as far as can be reported soon.
 func whyPage(ctx context.Context, c *api.Client, job string) tea.Msg {
 	doc, err := c.Why(ctx, job, api.AsSuits, tryFor)
 	if err != nil {

@@ -48,7 +48,7 @@ func busyBoard() board {
 	return b
 }
 
-// wished is a screen that notes what is wished of it.
+// wished is a screen that notes what is requested of it.
 func wished(b board) (*top, *[]string) {
 	wishes := new([]string)
 	t := newTop(func(wish string, job int) tea.Cmd {

@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/cli/client"
 )
 
-// top is what the screen of `trainyard top` shows. It asks nobody: answers come as messages, wishes go out by do.
+// top is what the screen of `trainyard top` shows. It asks no one: answers come as messages, requests go out by do.
 type top struct {
 	width, height int
 	plain         bool // no colours
@@ -22,7 +22,7 @@ type top struct {
 	now    time.Time
 	lost   error          // why nothing newer than seen is known
 	names  map[int]string // of the jobs in seen
-	before map[int]string // of those of the look before: the end of a job may be told after a look without it
+	before map[int]string // of those of the look before: the end of a job may be reported after a look without it
 	ticker []string       // what happened, the latest last
 
 	chosen int    // number of the job that keys are about; -1 = none
@@ -31,9 +31,9 @@ type top struct {
 	asking bool   // whether to cancel the chosen job
 	title  string
 	page   []string // instead of the lists: why, logs, help; nil = none
-	note   string   // what became of the last wish
+	note   string   // what became of the last request
 
-	// do has a wish about a job carried out: cancel, pause, resume, why or logs. Its answer is a message, noted or
+	// do has a request about a job carried out: cancel, pause, resume, why or logs. Its answer is a message, noted or
 	// paged.
 	do func(wish string, job int) tea.Cmd
 }
@@ -45,11 +45,11 @@ type board struct {
 	at    time.Time
 }
 
-// Messages beside those of keys and sizes.
+// Messages in addition to those of keys and sizes.
 type (
 	lost     struct{ err error } // the manager does not answer
 	happens  happened            // an event
-	noted    string              // what became of a wish
+	noted    string              // what became of a request
 	pageText struct{ title, text string }
 )
 

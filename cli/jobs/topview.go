@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// jobColours tell jobs apart, of the 256 of a terminal; job N has the one at N modulo their number. They are near the
-// palette of Okabe and Ito (2008), which those who confuse red and green tell apart as well.
+// jobColours distinguish jobs, of the 256 of a terminal; job N has the one at N modulo their number. They are near the
+// palette of Okabe and Ito (2008), which those who confuse red and green distinguish as well.
 var jobColours = []int{214, 75, 35, 227, 69, 202, 175}
 
 // colours of what stands out.
@@ -32,7 +32,7 @@ type cell struct {
 	colour int
 }
 
-// row sets cells beside each other, a space between them, in exactly width columns at most.
+// row sets cells next to each other, a space between them, in exactly width columns at most.
 func (t *top) row(width int, cells ...cell) string {
 	var b strings.Builder
 	used := 0
@@ -146,7 +146,7 @@ func (t *top) gpuLines(room int) []string {
 	return lines
 }
 
-// nameWidth has room for the number of a GPU and the beginning of its name.
+// nameWidth has room for the number of a GPU and the start of its name.
 const nameWidth = 14
 
 func gpuCells(name, state, job, use, memory, power, remarks string, colour int) []cell {
@@ -245,7 +245,7 @@ func (t *top) pageLines(room int) []string {
 	return lines
 }
 
-// foot is a question, what is typed, what happened to the last wish, or the keys.
+// foot is a question, what is typed, what happened to the last request, or the keys.
 func (t *top) foot() string {
 	text, colour := "↑↓ choose  k cancel  p pause/resume  w why  l logs  / filter  ? help  q quit", faint
 	switch {

@@ -73,7 +73,7 @@ func jobs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// each has something done for every argument. The first error is returned, others are told.
+// each has something done for every argument. The first error is returned, others are reported.
 func each(cmd *cobra.Command, args []string, do func(string) error) (first error) {
 	for _, arg := range args {
 		failed := do(arg)

@@ -64,7 +64,7 @@ waited for.`,
 	return cmd
 }
 
-// tellEnds says how each of several jobs ended, of so many that were asked for. Of the only one the exit code tells,
+// tellEnds says how each of several jobs ended, of so many that were asked for. The exit code speaks for the only one,
 // and the error.
 func tellEnds(w io.Writer, docs []api.Job, of int) {
 	for i := 0; i < len(docs) && of > 1; i++ {

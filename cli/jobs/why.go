@@ -44,7 +44,7 @@ by; and, of one that lost its GPUs, to whom, and how much work.`,
 	fs.SortFlags = false
 	f.to.AddFlags(cmd)
 	fs.DurationVar(&f.ahead, "ahead", api.AsSuits, "look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 jobs are not done)")
-	fs.Lookup("ahead").DefValue = "0" // not told: it is in words
+	fs.Lookup("ahead").DefValue = "0" // not shown: it is in words
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// Ensure that why says of a job that is done when that was, how long it ran, on what and how often it began.
+// Ensure that why says of a job that is done when that was, how long it ran, on what and how often it started.
 func TestWhyEnded(t *testing.T) {
 	now := time.Now()
 	at := now.UTC().Format(time.RFC3339Nano)
@@ -33,7 +33,7 @@ func TestWhyEnded(t *testing.T) {
 	}
 }
 
-// Ensure that one is one: of figures, and of names that are told in a number.
+// Ensure that one is one: of figures, and of names that are written as a number.
 func TestOneIsOne(t *testing.T) {
 	list := []api.Figure{{Name: "fewest", Value: 1, Unit: "GPUs"}, {Name: "widest-now", Value: 2, Unit: "GPUs"}, {Name: "attained-service", Value: 1, Unit: "GPU-seconds"}}
 	if got := figuresText(list, "slot"); got != "fewest 1 slot; widest now 2 slots; attained service 1 slot-seconds" {

@@ -11,8 +11,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// A width is written alike wherever it is read or told: N GPUs or slots, or MIN-MAX of them; "3 of 2-4" is what a job
-// holds of the widths that it allows. A job file may say which of them systems give that do not resize: MIN-MAX:WANT.
+// A width is written alike wherever it is read or written: N GPUs or slots, or MIN-MAX of them; "3 of 2-4" is what a
+// job holds of the widths that it allows. A job file may say which of them systems give that do not resize:
+// MIN-MAX:WANT.
 
 // widthsWish is what --gpus takes.
 var widthsWish = fmt.Sprintf("N, MIN-MAX or MIN-MAX:WANT, from 1 to %d, MIN <= WANT <= MAX", jobfile.MaxGPUs)

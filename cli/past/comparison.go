@@ -40,7 +40,7 @@ type Row struct {
 // Difference is how far a simulation is from the record, relative to it: 0.1 = a tenth more.
 type Difference struct {
 	MeanJCT, P95JCT, Makespan float64
-	MeanQueue                 float64 // relative to the mean JCT, for nobody may have waited
+	MeanQueue                 float64 // relative to the mean JCT, for no one may have waited
 	PerJob                    float64 // median over jobs of the size of the difference of their JCT
 }
 
@@ -53,7 +53,7 @@ func (h *History) Itself() Candidate {
 // Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A
 // candidate that cannot be simulated has its error in its row; the error returned is that of ctx.
 //
-// Systems that ask how much work a job has left are told the truth, which the recorded run may not have known.
+// Systems that ask how much work a job has left hear the truth, which the recorded run may not have known.
 func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) {
 	rows := []Row{h.Recorded}
 	for i := range list {

@@ -47,7 +47,7 @@ type Overheads struct {
 	AtFirst     bool          // Restart is that of first starts too
 }
 
-// ReadHistory reads a log to its end, where nobody decides anything anew. Nothing happened after it until now; a now
+// ReadHistory reads a log to its end, where no one decides anything again. Nothing happened after it until now; a now
 // before the last record means that. It is an error if no job ran.
 func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
 	rec, spent, who := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}, new(deciders)
@@ -182,7 +182,7 @@ func clusterOf(v *sched.View) (*cluster.Cluster, error) {
 	return c, nil
 }
 
-// attempt names an attempt of a job and what it was told.
+// attempt names an attempt of a job and what it was asked to do.
 type attempt struct {
 	job    sched.JobID
 	number int32

@@ -42,7 +42,7 @@ func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
 			w.Cluster.Failures.MTBF, w.Cluster.Pools, w.Header.Pools, w.Sleep = 0, nil, nil, ""
 			w.Runtime = sim.Runtime{StartDelay: time.Duration(r.IntN(4)) * time.Second, StopDelay: time.Duration(r.IntN(3)) * time.Second,
 				Restart: time.Duration(1+r.IntN(5)) * time.Second}
-			w.Cluster.Nodes[0].GPUs = 4 // so that nobody is rejected: those are not simulated, and the books would differ
+			w.Cluster.Nodes[0].GPUs = 4 // so that no one is rejected: those are not simulated, and the books would differ
 			w.Scores = whatiftest.ScoresOf(w.Cluster.MostGPUs(), r)
 			for i := range w.Trace.Jobs {
 				w.Trace.Jobs[i].Spec.Model = "" // known models go slower on two nodes

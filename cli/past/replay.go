@@ -97,7 +97,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
 }
 
-// part replays the part of a log that r has come to, which began to decide at a record.
+// part replays the part of a log that r has come to, which started to decide at a record.
 func (f *replayFlags) part(ctx context.Context, r *eventlog.Reader, path string, began eventlog.Record, hash *eventlog.Hash) (replayPart, error) {
 	h := r.Header()
 	p := replayPart{Line: r.Line(), System: h.System, Batches: 1, Taken: max(began.Batch, 1) - 1, began: began}
@@ -161,7 +161,7 @@ func rereadable(file *os.File) (io.ReadSeeker, error) {
 	return bytes.NewReader(whole), err
 }
 
-// renewals returns where the system of each part's header began to decide, at the last renewal; Batch 0 = it always
+// renewals returns where the system of each part's header started to decide, at the last renewal; Batch 0 = it always
 // did. The log is read from its start, and left there.
 func renewals(log io.ReadSeeker, path string) (list []eventlog.Record, err error) {
 	r, err := eventlog.NewReader(log, path)
@@ -188,7 +188,7 @@ type replayPart struct {
 
 	jobs     int // known at its end
 	began    eventlog.Record
-	recorder *metrics.Recorder // nil = it does not begin with an empty cluster
+	recorder *metrics.Recorder // nil = it does not start with an empty cluster
 }
 
 // Log counts an event.
@@ -206,7 +206,7 @@ func (p replayPart) String() string {
 type replayDoc struct {
 	Schema  string          `json:"schema"`
 	Log     string          `json:"log"`
-	Result  *metrics.Result `json:"result,omitempty"` // of a log of one part that begins with an empty cluster
+	Result  *metrics.Result `json:"result,omitempty"` // of a log of one part that starts with an empty cluster
 	Batches uint64          `json:"batches"`
 	Taken   uint64          `json:"taken_batches"` // the first ones, taken as they stand: another decided them
 	LogHash string          `json:"log_hash"`

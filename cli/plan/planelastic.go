@@ -111,7 +111,7 @@ func (f *planFlags) elasticJobs() ([]elastic.Job, error) {
 	return jobs, nil
 }
 
-// text tells the plan; numbers of GPUs beyond which one more is worth the same stand on one line.
+// text writes the plan; numbers of GPUs beyond which one more is worth the same stand on one line.
 func (p *elasticPlan) text(width int) string {
 	var b strings.Builder
 	b.WriteString(term.Entry("workload", fmt.Sprintf("%s: %s, all at once", p.Workload, term.Counted(p.Jobs, "job")), width))

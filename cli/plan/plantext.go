@@ -10,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// text tells a plan on so many columns.
+// text writes a plan on so many columns.
 func (p *planned) text(width int) string {
 	var b strings.Builder
 	line := func(what, text string) { b.WriteString(term.Entry(what, text, width)) }
@@ -158,7 +158,7 @@ func alike(a, b []widthRow) bool {
 	})
 }
 
-// frontierTable tells every third corner.
+// frontierTable writes every third corner.
 func (p *planned) frontierTable(width int) string {
 	t := &term.Table{}
 	budgets, times, weighted := []string{"budget"}, []string{"JCT"}, []string{"by weight"}

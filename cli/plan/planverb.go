@@ -285,7 +285,7 @@ func (p *planned) solver() (*solver, error) {
 	return s, nil
 }
 
-// outcome tells a plan by class and epoch.
+// outcome writes a plan by class and epoch.
 func (w *workload) outcome(classes []price.Class, budget float64, plan *price.Plan, err error, priced bool) (*outcome, error) {
 	if err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func (p *planned) continuously() (*solver, error) {
 // firstError drops what comes with an error.
 func firstError(_ *price.Relaxed, err error) error { return err }
 
-// relaxed tells a plan with fractions of GPUs by class and epoch.
+// relaxed writes a plan with fractions of GPUs by class and epoch.
 func (w *workload) relaxed(budget float64, r *price.Relaxed) *outcome {
 	rate := w.rate()
 	o := &outcome{budget: budget, usage: r.Usage, jct: r.Delay / rate, value: r.Value / rate, price: r.Price, priced: true}
@@ -357,7 +357,7 @@ func (w *workload) relaxed(budget float64, r *price.Relaxed) *outcome {
 	return o
 }
 
-// corners is the number of budgets at which the frontier is told.
+// corners is the number of budgets at which the frontier is reported.
 const corners = 21
 
 // frontier returns the outcomes of budgets from the least to twice what was given, closer together where little is to

@@ -61,7 +61,7 @@ func (a kindApp) Best(phase, gpus, nodes int, _ sched.BatchRange) (speedup.Way, 
 	return speedup.Way{GPUs: gpus, Nodes: nodes}, speed
 }
 
-// verifiedLine tells what came of the plan.
+// verifiedLine says what came of the plan.
 func (p *planned) verifiedLine() string {
 	v := p.verified
 	return fmt.Sprintf("%s took %s (%s to %s) on %s GPUs (%s to %s): %d simulations of %s, 95 %% intervals",

@@ -46,7 +46,7 @@ type patient struct {
 	info  *api.Info  // of the manager; nil = none answers
 	nodes *api.Nodes // nil = not known
 	jobs  *api.Jobs  // all; nil = not known
-	err   error      // why no manager answers, or why it did not tell all
+	err   error      // why no manager answers, or why it did not answer all
 }
 
 func newDoctor() *cobra.Command {
@@ -153,7 +153,7 @@ func findingsText(all []finding) string {
 	return b.String()
 }
 
-// manager tells whether a manager answers and, if not, whether one has the folder all the same.
+// manager says whether a manager answers and, if not, whether one has the folder all the same.
 func (p *patient) manager() []finding {
 	if p.info != nil {
 		all := []finding{{"manager", fine, fmt.Sprintf("process %d under %s since %s answers", p.info.PID, p.info.System, client.When(p.info.Since, time.Now())), ""}}

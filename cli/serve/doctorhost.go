@@ -20,7 +20,7 @@ import (
 // database is the file that a state folder is known by.
 const database = "trainyard.db"
 
-// folder tells whether the state folder is one, and ours alone.
+// folder says whether the state folder is one, and ours alone.
 func (p *patient) folder() []finding {
 	const name = "state"
 	info, err := os.Stat(p.dir)
@@ -46,7 +46,7 @@ func (p *patient) folder() []finding {
 	return all
 }
 
-// log tells whether the folder has the log of a manager, as far as its first bytes tell.
+// log says whether the folder has the log of a manager, as far as its first bytes show.
 func (p *patient) log() []finding {
 	files, err := os.ReadDir(p.dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *patient) log() []finding {
 	return nil
 }
 
-// disk tells how much space is left for log, output and checkpoints.
+// disk says how much space is left for log, output and checkpoints.
 func (p *patient) disk() []finding {
 	dir := p.dir
 	for {
@@ -109,7 +109,7 @@ func diskFinding(dir string, free, all float64, noInodes bool) []finding {
 	return []finding{f}
 }
 
-// driver tells which GPUs are found, and whether there are some that are not.
+// driver says which GPUs are found, and whether there are some that are not.
 func (p *patient) driver(ctx context.Context) []finding {
 	const name = "driver"
 	ctx, stop := context.WithTimeout(ctx, answerWithin)
@@ -132,7 +132,7 @@ func (p *patient) driver(ctx context.Context) []finding {
 	return []finding{{name, fine, fmt.Sprintf("%s, %s", term.Counted(len(list), "GPU"), strings.Join(device.Types(list), ", ")), ""}}
 }
 
-// cgroups tells how the processes of a job are kept together.
+// cgroups says how the processes of a job are kept together.
 func (p *patient) cgroups() []finding { return cgroupFinding(procs.Root()) }
 
 func cgroupFinding(root string) []finding {
@@ -143,7 +143,7 @@ func cgroupFinding(root string) []finding {
 		"start serve by `systemd-run --user --scope -p Delegate=yes trainyard serve`"}}
 }
 
-// program tells whether jobs can be started: the shim of each is this program.
+// program says whether jobs can be started: the shim of each is this program.
 func (p *patient) program() []finding {
 	file, err := os.Readlink("/proc/self/exe")
 	if err == nil {
@@ -155,7 +155,7 @@ func (p *patient) program() []finding {
 	return []finding{{"shim", fine, file, ""}}
 }
 
-// clock tells whether the clock is one that times of jobs can be told by.
+// clock says whether the clock is good enough for times of jobs.
 func (p *patient) clock() []finding {
 	var latest time.Time
 	for _, name := range []string{database, database + "-wal"} {

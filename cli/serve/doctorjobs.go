@@ -14,10 +14,10 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
-// unixStat is what Stat tells beside what all systems have.
+// unixStat is what Stat says in addition to what all systems have.
 type unixStat = syscall.Stat_t
 
-// devices tells of GPUs that are given to no job.
+// devices reports GPUs that are given to no job.
 func (p *patient) devices() []finding {
 	const name = "devices"
 	if p.nodes == nil {
@@ -63,7 +63,7 @@ func gpuFinding(g *api.GPU) []finding {
 // muchOutput is as many bytes of output of jobs that are done as are worth a note.
 const muchOutput = 10 << 30
 
-// leftovers tells of processes and folders of jobs that should not be there any more.
+// leftovers reports processes and folders of jobs that should not be there any more.
 func (p *patient) leftovers() []finding {
 	const name = "leftovers"
 	runs, err := filepath.Glob(filepath.Join(p.dir, "jobs", "*", "*", "order.json"))
@@ -100,7 +100,7 @@ func (p *patient) leftovers() []finding {
 	return []finding{{name, fine, fmt.Sprintf("nothing; %s, %d running", term.Counted(len(runs), "attempt"), running), ""}}
 }
 
-// leftover tells what is wrong with one run directory. Only a manager can say.
+// leftover says what is wrong with one run directory. Only a manager can say.
 func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 	if p.jobs == nil {
 		return nil
@@ -123,7 +123,7 @@ func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 	}
 }
 
-// howToEnd says how the processes of an attempt are ended by hand. Its shim heeds no signal that it can ignore, but
+// howToEnd says how the processes of an attempt are ended by hand. Its shim ignores every signal that it can, but
 // ends once nothing is left of what it started.
 func howToEnd(run shim.RunDir, pid int) string {
 	if o, err := run.Order(); err == nil && o.Cgroup != "" {

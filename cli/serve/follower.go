@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// follower tells in lines what happens to jobs, once it is durable.
+// follower writes in lines what happens to jobs, once it is durable.
 type follower struct {
 	w     io.Writer
 	unit  string          // what jobs hold, in a word
@@ -42,7 +42,7 @@ func (f *follower) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// EndBatch tells what was noted.
+// EndBatch says what was noted.
 func (f *follower) EndBatch() error {
 	if f.lines.Len() > 0 {
 		_, _ = io.WriteString(f.w, f.lines.String()) // a terminal that is gone does not stop jobs

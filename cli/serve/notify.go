@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// notice is what a program is told of a job that is done, or was preempted.
+// notice is what a program hears of a job that is done, or was preempted.
 type notice struct {
 	Schema   string `json:"schema"` // trainyard.notice/v1
 	Job      int    `json:"job"`
@@ -26,14 +26,14 @@ type notice struct {
 	Text     string `json:"text,omitempty"` // what was said of its end
 }
 
-// Limits of telling: a program that hangs, or jobs that end by the thousand, must hold nothing up.
+// Limits of notices: a program that hangs, or jobs that end by the thousand, must hold nothing up.
 const (
 	noticeTime   = 30 * time.Second // that a program may take
 	noticeRest   = 5 * time.Second  // that it may go on once the manager stops
 	mostUnspoken = 1000             // notices that wait; later ones are dropped
 )
 
-// notifier runs a program for each notice, one after the other, once what it tells is durable. What a crash cuts off is
+// notifier runs a program for each notice, one after the other, once what it says is durable. What a crash cuts off is
 // not told again.
 type notifier struct {
 	program string
@@ -50,7 +50,7 @@ var (
 	_ eventlog.Batcher = (*notifier)(nil)
 )
 
-// newNotifier starts to tell. It is to be stopped.
+// newNotifier starts to notify. It is to be stopped.
 func newNotifier(program string, log *slog.Logger) *notifier {
 	n := &notifier{program: program, log: log, queue: make(chan notice, mostUnspoken), over: make(chan struct{})}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
@@ -65,7 +65,7 @@ func newNotifier(program string, log *slog.Logger) *notifier {
 	return n
 }
 
-// stop ends the telling; what waits has noticeRest.
+// stop ends the notices; what waits has noticeRest.
 func (n *notifier) stop() {
 	close(n.queue)
 	defer time.AfterFunc(noticeRest, n.cancel).Stop()

@@ -13,7 +13,7 @@ import (
 )
 
 // writeProgram makes a script. Another process writes it: a file that this one has open for writing might be handed on
-// to whatever a test beside this one starts, and cannot be run meanwhile.
+// to whatever a test that runs at the same time starts, and cannot be run meanwhile.
 func writeProgram(t *testing.T, path, text string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", `cat > "$0" && chmod 700 "$0"`, path)
@@ -23,8 +23,8 @@ func writeProgram(t *testing.T, path, text string) {
 	}
 }
 
-// Ensure that a program is told of each end and preemption once, when the batch is durable, and of nothing else, and
-// that one that fails is told in the log.
+// Ensure that a program hears of each end and preemption once, when the batch is durable, and of nothing else, and
+// that one that fails is reported in the log.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

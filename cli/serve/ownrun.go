@@ -79,7 +79,7 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	return f.report(cmd, m)
 }
 
-// alone says that this command is the manager of its jobs although another folder is named, or nobody serves that of
+// alone says that this command is the manager of its jobs although another folder is named, or no one serves that of
 // the user.
 func (f *Own) alone(cmd *cobra.Command, dir string) {
 	named := os.Getenv(client.StateVariable)
@@ -94,7 +94,7 @@ func (f *Own) alone(cmd *cobra.Command, dir string) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s: this command runs its jobs itself, in %s; %s\n", why, dir, then)
 }
 
-// resumedText says what a folder that was begun before has.
+// resumedText says what a folder that was started before has.
 func resumedText(rows []host.Row, jobs int, dir string) string {
 	done, live := 0, 0
 	for i := range rows {
@@ -111,7 +111,7 @@ func resumedText(rows []host.Row, jobs int, dir string) string {
 	return fmt.Sprintf("going on with %s: %d of %s done, %d running when it was left", dir, done, term.Counted(jobs, "job"), live)
 }
 
-// warn tells what a job file asks for and nobody sees to.
+// warn says what a job file asks for and no one sees to.
 func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File) {
 	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 || j.Spec.GPUMemGB > 0 })
 	if counts && !f.work.Quiet {
@@ -145,10 +145,10 @@ func (f *Own) options(cmd *cobra.Command, args []string) (manager.Options, error
 	return o, nil
 }
 
-// stateSuffix ends the name of a state folder that nobody named.
+// stateSuffix ends the name of a state folder that no one named.
 const stateSuffix = ".state"
 
-// newFolder makes a state folder that nobody else has: name.state or, where there are such already, name-2.state,
+// newFolder makes a state folder that no one else has: name.state or, where there are such already, name-2.state,
 // name-3.state and so on.
 func newFolder(name string) (dir string, err error) {
 	dir = name + stateSuffix
@@ -160,7 +160,7 @@ func newFolder(name string) (dir string, err error) {
 	}
 }
 
-// jobs are those to be run, and the folder in which all is kept: beside the file, or for a command one of the time,
+// jobs are those to be run, and the folder in which all is kept: next to the file, or for a command one of the time,
 // which newFolder makes.
 func (f *Own) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err error) {
 	o.Dir = f.state
@@ -182,7 +182,7 @@ func (f *Own) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err e
 	return nil
 }
 
-// checkOut tries the files to be written once the jobs are done, so that a wrong name is told before anything runs.
+// checkOut tries the files to be written once the jobs are done, so that a wrong name is found before anything runs.
 func (f *Own) checkOut(jobs string) error {
 	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut}, {What: "--events-out", Path: f.work.EventsOut}} {
 		switch {
@@ -213,7 +213,7 @@ func jobFileError(err error) error {
 	return term.Malformed(err)
 }
 
-// detached says what goes on without us, and how it is taken up: a command for which we made a folder must be told
+// detached says what goes on without us, and how it is taken up: a command for which we made a folder must hear
 // which.
 func (f *Own) detached(cmd *cobra.Command, m *manager.Manager, args []string, dir string) error {
 	by := "the same command takes"
@@ -243,7 +243,7 @@ func again(cmd *cobra.Command, args []string, dir string) string {
 	return strings.Join(words, " ")
 }
 
-// report tells how the jobs ended, and fails if one did.
+// report says how the jobs ended, and fails if one did.
 func (f *Own) report(cmd *cobra.Command, m *manager.Manager) error {
 	result, jobs := m.Result()
 	rows := m.Board().Rows()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Ensure that a new folder is never one that is there, and that what hinders it is told.
+// Ensure that a new folder is never one that is there, and that what hinders it is reported.
 func TestNewFolder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a-1")
 	for _, want := range []string{name + ".state", name + "-2.state", name + "-3.state"} {

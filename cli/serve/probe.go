@@ -228,7 +228,7 @@ type probeFiles struct {
 	raw    []*term.OutFile // one per class; empty = not asked for
 }
 
-// outputs begins all files asked for, so that a wrong name is told before anything runs.
+// outputs creates all files asked for, so that a wrong name is found before anything runs.
 func (f *probeFlags) outputs(classes []probe.Class) (*probeFiles, error) {
 	var paths []string
 	switch {

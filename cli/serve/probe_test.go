@@ -22,7 +22,7 @@ func (g gpus) Sample(context.Context) (*device.Sample, error) {
 	return &device.Sample{Readings: map[string]device.Reading{"slot-1": {Listed: true, Processes: g.users}}}, nil
 }
 
-// Ensure that a GPU that a job holds, or that somebody computes on, is not measured, and that one is free again
+// Ensure that a GPU that a job holds, or that someone computes on, is not measured, and that one is free again
 // afterwards.
 func TestHold(t *testing.T) {
 	g := gpus{Slots: 2, locks: filepath.Join(t.TempDir(), "locks")}

@@ -33,7 +33,7 @@ func probeText(r *probe.Result, path string, width int) string {
 	return t.Text(width) + "\n" + term.Wrap(about, width, 0) + "\n"
 }
 
-// probeWarnings names what the scores do not tell.
+// probeWarnings names what the scores do not say.
 func probeWarnings(r *probe.Result) []string {
 	var list []string
 	for c := range r.Classes {

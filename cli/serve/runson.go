@@ -34,7 +34,7 @@ type runsOn struct {
 	known  string // path of profiles of applications
 	budget float64
 	unit   string // what jobs hold, in a word: GPU or slot
-	begun  int    // slots that the folder was begun on, which holds where --slots is not given; 0 = none
+	begun  int    // slots that the folder was started on, which holds where --slots is not given; 0 = none
 }
 
 // Define adds all of them but state, which verbs explain each in their way.
@@ -81,7 +81,7 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	return o, nil
 }
 
-// speeds tells how fast jobs go by the profiles of their models, nil if there are none.
+// speeds says how fast jobs go by the profiles of their models, nil if there are none.
 func (f *runsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
 	apps, err := simulate.ReadApps(f.known)
 	if err != nil || apps == nil {
@@ -99,7 +99,8 @@ func (f *runsOn) speeds(ctx context.Context, devices device.Backend) (speedup.So
 	return speedup.NewOracle(apps, max(most, 1), len(list)), nil
 }
 
-// simulatedToo are the keys of a system, with those of the simulated world, of which settings says why they are refused.
+// simulatedToo are the keys of a system, with those of the simulated world, of which settings says why they are
+// refused.
 func simulatedToo(info *system.Info) key.List { return key.Join(info.All(), system.World) }
 
 // takenHere are the keys of a system that may be given for real jobs.

@@ -153,7 +153,7 @@ func (f *serveFlags) hello(m *manager.Manager) string {
 	return b.String()
 }
 
-// otherSlots says what another number of slots than the folder was begun on means.
+// otherSlots says what another number of slots than the folder was started on means.
 func (f *serveFlags) otherSlots() string {
 	begun := term.Counted(f.begun, "slot")
 	switch {
@@ -174,7 +174,7 @@ func (f *serveFlags) took(m *manager.Manager) string {
 	return fmt.Sprintf("goes on, %s known, %d running", term.Counted(len(rows), "job"), alive(rows))
 }
 
-// goOn says how many jobs run although nobody manages them.
+// goOn says how many jobs run although no one manages them.
 func goOn(m *manager.Manager, dir string) string {
 	switch n := alive(m.Board().Rows()); n {
 	case 0:

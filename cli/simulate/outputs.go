@@ -13,7 +13,7 @@ type outputs struct {
 	events []*term.OutFile // one per system, in their order; empty = not asked for
 }
 
-// outputs begins all files asked for, so that a wrong name is told before anything runs.
+// outputs creates all files asked for, so that a wrong name is found before anything runs.
 func (f *simulateFlags) outputs(c *comparison) (*outputs, error) {
 	out := &outputs{}
 	if err := f.begin(out, c); err != nil {

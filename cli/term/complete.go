@@ -14,14 +14,14 @@ func CompleteFlag(cmd *cobra.Command, name string, values cobra.CompletionFunc) 
 	}
 }
 
-// OneOf offers the values that begin with what is typed.
+// OneOf offers the values that start with what is typed.
 func OneOf(values func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return WithPrefix(values(), typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// StartOf offers values that begin with what is typed, and may be typed on.
+// StartOf offers values that start with what is typed, and may be typed on.
 func StartOf(values func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return WithPrefix(values(), typed), cobra.ShellCompDirectiveNoSpace

@@ -15,7 +15,7 @@ const (
 	ExitGeneral     = 1
 	ExitUsage       = 2 // unknown flag, system, key or preset, a required flag missing
 	ExitNotFound    = 3
-	ExitConflict    = 4 // the state folder is in use or begun with something else, a job is done, a name is taken
+	ExitConflict    = 4 // the state folder is in use or started with something else, a job is done, a name is taken
 	ExitRefused     = 5 // what was asked for can never be, as a job wider than the machine
 	ExitUnreachable = 6 // no manager runs there
 	ExitTimeout     = 7 // no answer in time, or not done in the time given

@@ -19,7 +19,7 @@ type OutFile struct {
 	temp string // its name until then; "" = written to directly, or done
 }
 
-// CreateOut begins the file at path. A link is followed.
+// CreateOut creates the file at path. A link is followed.
 func CreateOut(path string) (*OutFile, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -49,7 +49,7 @@ func openDevice(path string) (*OutFile, error) {
 	return &OutFile{Writer: bufio.NewWriterSize(f, 64<<10), path: path, file: f}, nil
 }
 
-// createTemp begins a file beside path that no other run uses.
+// createTemp creates a file next to path that no other run uses.
 func createTemp(path string, mode fs.FileMode) (*OutFile, error) {
 	for try := 0; ; try++ {
 		temp := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(path), os.Getpid(), try))

@@ -21,7 +21,7 @@ func SamePath(a, b string) bool {
 	return errA == nil && errB == nil && x.Mode().IsRegular() && os.SameFile(x, y) // a terminal is stdin and stdout
 }
 
-// resolved returns a path without links, as far as it can be told of a file that may not be there yet.
+// resolved returns a path without links, as far as they can be found for a file that may not be there yet.
 func resolved(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

@@ -71,7 +71,7 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Entry returns what, and text beside it, wrapped.
+// Entry returns what, and text next to it, wrapped.
 func Entry(what, text string, width int) string {
 	return fmt.Sprintf("%-8s  %s\n", what, Wrap(text, width, 10))
 }

@@ -62,7 +62,7 @@ func describe(f *traceFlags, path, spec string) (*description, error) {
 		}
 	}
 	err = f.with(path, func(o trace.Options) (err error) {
-		o.Roughly = true // widths and arrivals can be told without durations
+		o.Roughly = true // widths and arrivals can be given without durations
 		d.trace, err = trace.Read(path, o)
 		return err
 	})
@@ -156,7 +156,7 @@ func (d *description) load() string {
 	return text
 }
 
-// times says from when and on which clock times are told.
+// times says from when and on which clock times are reported.
 func (d *description) times() string {
 	if t := d.trace.Origin; !t.IsZero() && !strings.Contains(d.trace.Zone, t.Format("2006-01-02T15:04:05")) {
 		return d.trace.Zone + "; time 0 is " + t.Format("2006-01-02 15:04:05")

@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// asideSocket makes a folder whose socket leads to that of r, and tells when something was answered over it.
+// asideSocket makes a folder whose socket leads to that of r, and says when something was answered over it.
 func (r *live) asideSocket(t *testing.T) (state string, answered <-chan struct{}) {
 	t.Helper()
 	state = t.TempDir()
@@ -35,7 +35,7 @@ func (r *live) asideSocket(t *testing.T) (state string, answered <-chan struct{}
 	return state, first
 }
 
-// relay leads a connection to a socket until either ends, and tells of the first answer.
+// relay leads a connection to a socket until either ends, and reports the first answer.
 func relay(near net.Conn, to string, answered chan<- struct{}) {
 	defer near.Close()
 	far, err := net.Dial("unix", to)

@@ -201,7 +201,7 @@ func attempt(t *testing.T, dir string, job, n, pid int) {
 	write(t, string(alive), 0o600, run, "alive.json")
 }
 
-// Ensure that a manager that answers is told of with what it knows: drained slots, leftovers of jobs that are done,
+// Ensure that a manager that answers is reported with what it knows: drained slots, leftovers of jobs that are done,
 // strange ones.
 func TestDoctorServed(t *testing.T) {
 	t.Parallel()
@@ -272,7 +272,7 @@ func TestDoctorServed(t *testing.T) {
 	}
 }
 
-// Ensure that another version, and what a manager itself finds wrong, is told.
+// Ensure that another version, and what a manager itself finds wrong, is reported.
 func TestDoctorOtherVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

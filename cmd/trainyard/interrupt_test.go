@@ -40,7 +40,7 @@ func TestHangup(t *testing.T) {
 		t.Skip("no signals to send")
 	}
 	heard := make(chan os.Signal, 2)
-	signal.Notify(heard, syscall.SIGHUP) // else it stays ignored where whoever began the tests ignores it
+	signal.Notify(heard, syscall.SIGHUP) // else it stays ignored where whoever started the tests ignores it
 	defer signal.Stop(heard)
 	ctx, stop := term.Interruptible()
 	defer stop()

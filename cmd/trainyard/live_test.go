@@ -175,8 +175,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// Ensure that a job is cancelled by number or name, whatever it does, and that what cannot be cancelled is told apart;
-// that a second run cannot have the folder meanwhile.
+// Ensure that a job is cancelled by number or name, whatever it does, and that what cannot be cancelled is
+// distinguished; that a second run cannot have the folder meanwhile.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	r := startLive(t, `jobs: [{command: WAITING, name: a, count: 2}, {command: ['true'], name: b}, {command: WAITING, name: c}, {command: ['true'], name: d, submit: 1h}]`,
@@ -279,8 +279,8 @@ func TestCommandFolders(t *testing.T) {
 	}
 }
 
-// Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is told in
-// the table and the document.
+// Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is reported
+// in the table and the document.
 func TestCancelWaiting(t *testing.T) {
 	t.Parallel()
 	r := startLive(t, "jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}, {command: ['true'], name: c}]", "--slots", "1")

@@ -16,8 +16,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// torchJobs are a training on two of three slots, a job that ends once that has told of its fifth step, and one on all
-// slots that comes then and preempts it: however slow the machine is, the training has begun.
+// torchJobs are a training on two of three slots, a job that ends once that has reported its fifth step, and one on all
+// slots that comes then and preempts it: however slow the machine is, the training has started.
 const torchJobs = `defaults: {grace: 2m}
 jobs:
   - name: train

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(withPrograms{m}, map[string]func(){"trainyard": main}) }
 
-// TestScripts runs the contract of the command line, one file per matter. Beside the usual commands there are
+// TestScripts runs the contract of the command line, one file per matter. In addition to the usual commands there are
 //
 //	code N trainyard ...   runs the command, which must end with exit code N and say why on one line of stderr
 //	json KEY=VALUE...      stdout of the last command is one document with these values, as in results.0.system="fifo"
@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestRunScripts runs the contract of the verbs about real jobs, with the real program. Beside the commands of
+// TestRunScripts runs the contract of the verbs about real jobs, with the real program. In addition to the commands of
 // TestScripts there is
 //
 //	ends N trainyard ...   runs the command, which must end with exit code N, whatever it says

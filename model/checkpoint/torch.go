@@ -209,7 +209,7 @@ func (c *collector) add(t tensorRef, name string) error {
 	return nil
 }
 
-// modelKeys are the usual names of the model in a checkpoint of a training, the most telling first.
+// modelKeys are the usual names of the model in a checkpoint of a training, the surest first.
 var modelKeys = []string{"state_dict", "model_state_dict", "model_state", "model", "module", "net", "network", "params",
 	"weights"}
 

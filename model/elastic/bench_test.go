@@ -36,8 +36,8 @@ func roots(n, widest int) []Job {
 	return jobs
 }
 
-// steps draws n rows that rise at powers of two only and are all alike: the worst case, as nothing tells the jobs
-// apart.
+// steps draws n rows that rise at powers of two only and are all alike: the worst case, as nothing distinguishes the
+// jobs apart.
 func steps(n, widest int) []Job {
 	jobs := make([]Job, n)
 	for j := range jobs {

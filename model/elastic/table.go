@@ -115,7 +115,7 @@ func fillNone(row []int64) {
 	}
 }
 
-// feasible tells a sum of factors from none plus factors.
+// feasible distinguishes a sum of factors from none plus factors.
 func feasible(units int64) bool { return units >= 0 }
 
 func (t *Table) row(j int) []int64 { return t.rows[j*(t.gpus+1) : (j+1)*(t.gpus+1)] }

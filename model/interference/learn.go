@@ -223,7 +223,7 @@ func (h *History) time(p Place, model string, sec float64, at sched.Time) {
 	e.slow[0].add(sec, h.decay(e, at))
 }
 
-// Alone returns the mean epoch time of a model alone in a place, if it was ever timed or told.
+// Alone returns the mean epoch time of a model alone in a place, if it was ever timed or given.
 func (l *Learner) Alone(p Place, model string) (time.Duration, bool) {
 	e := l.alone.find(placeName(p), []string{model}, 1)
 	if e == nil {

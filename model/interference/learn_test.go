@@ -159,7 +159,7 @@ func TestLearnerOOM(t *testing.T) {
 	}
 }
 
-// reload goes on with a new Learner that was told what the old one saved.
+// reload goes on with a new Learner that loaded what the old one saved.
 func (c *school) reload() {
 	c.t.Helper()
 	old := c.l
@@ -223,7 +223,7 @@ func TestLearnerMechanisms(t *testing.T) {
 	}
 }
 
-// split is a school of a on GPUs 0 and 1, beside b on the one and c on the other, all timed alone.
+// split is a school of a on GPUs 0 and 1, next to b on the one and c on the other, all timed alone.
 func split(t *testing.T) *school {
 	c := newSchool(t, "a")
 	for _, m := range []string{"b", "c"} {

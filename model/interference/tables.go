@@ -146,7 +146,7 @@ type Pair struct {
 	Width  int32
 	Models [2]string
 	Alone  [2]float64 // steps/s
-	Shared [2]float64 // steps/s; both 0 = not run, or it did not fit: the source does not tell
+	Shared [2]float64 // steps/s; both 0 = not run, or it did not fit: the source does not say
 }
 
 // ReadGavel reads a table of throughputs as Gavel has it:
@@ -233,7 +233,7 @@ func (g *gavel) object(want string, f func(key string) error) error {
 	return nil
 }
 
-// rates reads what job model does alone, under the key null, or beside partner.
+// rates reads what job model does alone, under the key null, or next to partner.
 func (g *gavel) rates(typ, model string, width int32, partner string) error {
 	if partner == "null" {
 		var x float64
@@ -299,7 +299,7 @@ func GavelSets(pairs []Pair) []Set {
 
 // ReadNormSpeeds reads pairs of larger models (norm_speed.csv of the PAL artifact): columns model1, dataset1, gpu_num1,
 // batch_size1, speed1, pipeline_strategy (of the first) and the like of a second model, or Empty for a job alone;
-// speeds are over the model's best alone. A slow-down is the speed alone with the same pipeline over that beside the
+// speeds are over the model's best alone. A slow-down is the speed alone with the same pipeline over that next to the
 // other. Models are named model/batch size, the first with its pipeline behind another slash unless that is NA. Pairs
 // of speed 0 did not run and are left out. Errors call the file by name.
 func ReadNormSpeeds(r io.Reader, name, gpu string) ([]Set, error) {

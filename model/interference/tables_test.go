@@ -115,8 +115,8 @@ func members(models ...string) (list []interference.Member) {
 	return list
 }
 
-// Reference: EaCO, tables 1 to 4. Ensure that predictions of times follow from the seeded history: AlexNet beside
-// VGG-16 takes 35.804 h, beside ResNet-50 35.983 h; VGG-16 beside AlexNet 37.216 h, whatever the order of the set.
+// Reference: EaCO, tables 1 to 4. Ensure that predictions of times follow from the seeded history: AlexNet next to
+// VGG-16 takes 35.804 h, next to ResNet-50 35.983 h; VGG-16 next to AlexNet 37.216 h, whatever the order of the set.
 func TestEaCOPredictions(t *testing.T) {
 	h := seeded(t)
 	for _, c := range []struct {

@@ -6,6 +6,6 @@
 // curve); Haghshenas and Hashemi, "EaCO", arXiv 2412.08294, tables 1 to 4 (the defaults are fitted to them); You, Chung
 // and Chowdhury, "Zeus", NSDI'23 (power caps).
 //
-// The package deliberately neither meters nor decides: readings come with events, and who sleeps or is capped is the
-// affair of a system.
+// The package deliberately neither meters nor decides: readings come with events, and who sleeps or is capped is for a
+// system to decide.
 package power

@@ -23,16 +23,16 @@ import (
 // bound that people exaggerate: no estimate is beyond it, as long as the job is not. Beyond the longest that finished a
 // job is taken to last as long again as so far.
 //
-// What is learned of: the work of jobs as of their end, or the time that their last attempt took where they tell none.
-// Jobs that failed or were cancelled do not count, nor do those that still run: at first a class looks shorter than it
-// is.
+// What is learned of: the work of jobs as of their end, or the time that their last attempt took where they report
+// none. Jobs that failed or were cancelled do not count, nor do those that still run: at first a class looks shorter
+// than it is.
 //
 // Its memory is bounded: Window works of each of MaxClasses classes, those of which a job finished last. It is one
-// number for each job that tells its steps, until it is done. New is the only way to one.
+// number for each job that reports its steps, until it is done. New is the only way to one.
 type Estimator struct {
 	classes  map[class]*sample
 	all      sample
-	whole    []time.Duration // by JobID: work in all as its steps tell; 0 = they do not
+	whole    []time.Duration // by JobID: work in all as its steps say; 0 = they do not
 	revision uint64
 	met      bool // the jobs that were done before it heard of anything
 }
@@ -80,7 +80,7 @@ var (
 	_ sched.Memory   = (*Estimator)(nil)
 )
 
-// Observe learns from jobs that finish, and from those that tell their steps; at first from those that the view shows
+// Observe learns from jobs that finish, and from those that report their steps; at first from those that the view shows
 // to have finished before.
 func (e *Estimator) Observe(v *sched.View, ev *sched.Event) {
 	if !e.met {
@@ -201,7 +201,7 @@ type basis struct {
 	most   float64 // left at most, in seconds, as stated; +Inf = nothing is, or it is passed
 }
 
-// basis returns what is to be asked about job j, which tells no steps.
+// basis returns what is to be asked about job j, which reports no steps.
 func (e *Estimator) basis(v *sched.View, j sched.JobID) basis {
 	job := &v.Jobs[j]
 	b := basis{unit: 1, done: max(job.WorkNow(v.Now), 0).Seconds(), most: math.Inf(1)}
@@ -227,7 +227,7 @@ func (e *Estimator) basis(v *sched.View, j sched.JobID) basis {
 	return b
 }
 
-// told returns what is left by the steps that job j tells.
+// told returns what is left by the steps that job j reports.
 func (e *Estimator) told(v *sched.View, j sched.JobID) (left time.Duration, ok bool) {
 	if int(j) >= len(e.whole) || e.whole[j] == 0 {
 		return 0, false
@@ -251,7 +251,7 @@ func (e *Estimator) Remaining(v *sched.View, j sched.JobID) time.Duration {
 }
 
 // Residual returns what the work that job j has left falls short of with probability q in 0..1: 0.5 is the median.
-// Where a wall time is all that is known, all that is left of it is as likely. A job that tells its steps is taken at
+// Where a wall time is all that is known, all that is left of it is as likely. A job that reports its steps is taken at
 // its word.
 func (e *Estimator) Residual(v *sched.View, j sched.JobID, q float64) time.Duration {
 	if left, ok := e.told(v, j); ok {

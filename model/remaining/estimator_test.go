@@ -46,7 +46,7 @@ func (w *world) left(t *testing.T, spec sched.JobSpec, done, want float64) {
 var resnet = sched.JobSpec{Model: "resnet", User: "ann"}
 
 // Ensure that a job without any knowledge is an hour, then as long again as so far; that one finished job of any class
-// tells more; and that with five of its class only these count: the mean of what is beyond where it is.
+// says more; and that with five of its class only these count: the mean of what is beyond where it is.
 func TestMeanResidualLife(t *testing.T) {
 	w := newWorld()
 	w.left(t, resnet, 0, 3600)
@@ -113,8 +113,8 @@ func TestWallTime(t *testing.T) {
 	w.left(t, sched.JobSpec{Model: "bert", WallTime: time.Hour}, 0, 3600)
 }
 
-// Ensure that a job that tells its steps is believed, also as it goes on, and that nothing is left where it does more
-// than told.
+// Ensure that a job that reports its steps is believed, also as it goes on, and that nothing is left where it does more
+// than reported.
 func TestSteps(t *testing.T) {
 	w := newWorld()
 	for range 5 {
@@ -151,8 +151,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Ensure that a job that tells no work counts by the time that its last attempt took, and that those that do not finish
-// do not.
+// Ensure that a job that reports no work counts by the time that its last attempt took, and that those that do not
+// finish do not.
 func TestWhatCounts(t *testing.T) {
 	w := newWorld()
 	id := w.add(resnet, 0)
@@ -173,7 +173,7 @@ func TestComesLate(t *testing.T) {
 	}
 	late(sched.Finished, 100*time.Second, time.Hour)
 	late(sched.Failed, time.Second, time.Second)
-	late(sched.Finished, 0, 300*time.Second) // it told no work
+	late(sched.Finished, 0, 300*time.Second) // it reported no work
 	w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &resnet, State: sched.Done, Outcome: sched.Finished,
 		Work: 500 * time.Second})
 	w.e.Observe(&w.v, &sched.Event{Kind: sched.AttemptEnded, Job: 3, Outcome: sched.Finished, Work: 500 * time.Second})
@@ -213,7 +213,7 @@ func TestQuantiles(t *testing.T) {
 
 // Ensure, on random classes, that jobs fall short of their quantiles as often as they should, from the start and
 // halfway, and that the mean is the mean. Of m jobs that got further nothing is said of the first and the last 1/(m+1)
-// but by a guess: there is no telling.
+// but by a guess: nothing else is known.
 func TestCalibration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]func() float64{

@@ -8,10 +8,10 @@ import (
 )
 
 // Costs learns from events what restarting a job of a model costs: the time from the order to start to when it is up,
-// from there to the first step that it tells, less the work that it has done by then, and from the order to stop to its
-// end. Each is the median of the last five.
+// from there to the first step that it reports, less the work that it has done by then, and from the order to stop to
+// its end. Each is the median of the last five.
 //
-// First starts count as well: they are all there is to learn from before anything was restarted. A job that tells no
+// First starts count as well: they are all there is to learn from before anything was restarted. A job that reports no
 // steps shows only how soon its processes are up, which says little of when they are at work: for that, other models
 // stand in, or Default while none is known.
 type Costs struct {

@@ -94,7 +94,7 @@ func anchors(sizes []int64) []int64 {
 // Ties go to the earlier one. The bounds are 0, 0 if no stretch occurs twice.
 func commonStretch(sizes []int64, anchor int64) (from, to int) {
 	type stretch struct{ count, from, to int }
-	found := make(map[uint64]*stretch) // by hash; a collision is found out when the log is told
+	found := make(map[uint64]*stretch) // by hash; a collision is found out when the log is read
 	var best *stretch
 	last, hash := -1, uint64(0)
 	for i, s := range sizes {

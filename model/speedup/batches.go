@@ -77,8 +77,8 @@ func (o *Oracle) Gain(v *sched.View, j sched.JobID, batch int) float64 {
 	return app.worth().Gain(phase, batch) / least
 }
 
-// InSamples returns the Oracle of someone who does not ask what batch sizes are worth: its chains tell samples per
-// second, and the batch sizes with most of them. Where a job is it tells alike.
+// InSamples returns the Oracle of someone who does not ask what batch sizes are worth: its chains count samples per
+// second, and the batch sizes with most of them. It answers alike wherever a job is.
 func (o *Oracle) InSamples() *Oracle {
 	s := *o
 	s.chains, s.looks = make(map[oracleKey]Chain), make(map[string]App, len(o.apps))

@@ -2,7 +2,7 @@
 //
 // An App is an application as it truly is, or as someone believes it to be: a chain of phases (epochs whose
 // statistical efficiency differs), each with a size in the application's own unit of progress and a speed for every Way
-// to run. A Chain is what deciding needs of it: for each phase the best speed by width alone. A Source tells the Chain
+// to run. A Chain is what deciding needs of it: for each phase the best speed by width alone. A Source gives the Chain
 // of a job: an oracle that looks at the true App, or an estimator that learned one from events.
 //
 // Applications come from

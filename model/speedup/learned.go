@@ -30,7 +30,7 @@ type Learned struct {
 	perNode, maxGPUs int
 	pools            map[poolKey]*pool
 	blank            map[poolKey]Chain // of pools of which nothing is known: they follow from the key
-	open             []spell           // by JobID: what a job last told, and holds
+	open             []spell           // by JobID: what a job last reported, and holds
 }
 
 var (
@@ -87,7 +87,7 @@ type rate struct {
 	told          float64 // work over seconds as of the last notable change; 0 = nothing was seen
 }
 
-// spell is a rate that job told, at the work that it had done.
+// spell is a rate that a job reported, at the work that it had done.
 type spell struct {
 	at   cell // gpus 0 = none
 	rate float64
@@ -120,7 +120,7 @@ func (l *Learned) Observe(v *sched.View, e *sched.Event) {
 	}
 }
 
-// close counts what a job has done since it last told its rate.
+// close counts what a job has done since it last reported its rate.
 func (l *Learned) close(v *sched.View, e *sched.Event) {
 	if int(e.Job) >= len(l.open) || l.open[e.Job].at.gpus == 0 {
 		return
@@ -237,7 +237,7 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 	return n
 }
 
-// keyOf says where what job j tells belongs: its work keeps its unit although its user wants another width since.
+// keyOf says where what job j reports belongs: its work keeps its unit although its user wants another width since.
 func keyOf(j *sched.Job) poolKey { return poolKey{j.Spec.Model, j.Unit(), j.Spec.Batch} }
 
 // pool returns what is known of jobs of a kind; what is reported of more kinds than are kept goes into one that is

@@ -184,7 +184,7 @@ func TestLearnedStages(t *testing.T) {
 	}
 }
 
-// Ensure that what is old fades, that small changes are not told, and that odd rates are not learned.
+// Ensure that what is old fades, that small changes are not reported, and that odd rates are not learned.
 func TestLearnedReports(t *testing.T) {
 	v := yard(8, spec("bert", 2, 64))
 	l := NewLearned(4, 8)

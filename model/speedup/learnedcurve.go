@@ -39,7 +39,7 @@ func (l *Learned) stages(key poolKey, p *pool) Chain {
 	return c
 }
 
-// made is a curve and all that it follows from beside the key of its pool.
+// made is a curve and all that it follows from in addition to the key of its pool.
 type made struct {
 	nominal cell
 	model   Overlap
@@ -72,7 +72,7 @@ func withNominal(seen []measured, nominal cell) []measured {
 
 func compareWidth(m measured, gpus int) int { return m.gpus - gpus }
 
-// curve tells widths measured in a stage as they are, and the others by the fitted model, corrected.
+// curve gives widths measured in a stage as they are, and the others by the fitted model, corrected.
 func (l *Learned) curve(key poolKey, nominal cell, model *Overlap, seen []measured) Curve {
 	samples := nominal.samples(nominal)
 	modelled := func(gpus int) float64 {

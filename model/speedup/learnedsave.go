@@ -18,7 +18,7 @@ const learnedFormat = 4
 // Format names what is saved.
 func (*Learned) Format() string { return "learned-speedup/4" }
 
-// SaveJob appends what job j last told; nothing if it does not run.
+// SaveJob appends what job j last reported; nothing if it does not run.
 func (l *Learned) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(l.open) || l.open[j].at.gpus == 0 {
 		return b

@@ -146,7 +146,7 @@ type Placer interface {
 
 var _ Placer = (*Profile)(nil)
 
-// RatePlaced is Rate on an exact placement, the number of GPUs on each node, zeros left out. Only a Placer tells it
+// RatePlaced is Rate on an exact placement, the number of GPUs on each node, zeros left out. Only a Placer gives it
 // from others of as many GPUs and nodes.
 func (m *Meter) RatePlaced(work time.Duration, placement []int, w Way) (rate float64, until time.Duration) {
 	w.GPUs, w.Nodes = count(placement)

@@ -150,7 +150,7 @@ func TestRatePlaced(t *testing.T) {
 	}
 }
 
-// Ensure that the oracle tells chain, phase and share by the work reported, from a cache, and nothing about the
+// Ensure that the oracle gives chain, phase and share by the work reported, from a cache, and nothing about the
 // unknown.
 func TestOracle(t *testing.T) {
 	p := toyProfile(t)

@@ -48,7 +48,7 @@ func timingsOf(o Overlap, gpus, perGPU []int) []Timing {
 }
 
 // Ensure that the fit predicts within 1 % what made the steps that it was given, also on widths that were not among
-// them; and that it finds the parameters where nothing overlaps, so that they can be told apart.
+// them; and that it finds the parameters where nothing overlaps, so that they can be distinguished.
 func TestFitRecovers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 12 {

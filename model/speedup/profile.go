@@ -55,7 +55,7 @@ func ReadProfile(fsys fs.FS, name, kind string) (*Profile, error) {
 	return NewProfile(name, steps, validation), nil
 }
 
-// ReadProfiles reads the applications in all folders of fsys, in order of their names. Files beside the folders are
+// ReadProfiles reads the applications in all folders of fsys, in order of their names. Files next to the folders are
 // read over.
 func ReadProfiles(fsys fs.FS, kind string) ([]*Profile, error) {
 	entries, err := fs.ReadDir(fsys, ".")

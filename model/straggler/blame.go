@@ -20,7 +20,7 @@ type incident struct {
 // limits on what is kept.
 const (
 	maxCases = 256
-	owed     = 5 // good checks that a blamed GPU is told of
+	owed     = 5 // good checks that a blamed GPU is charged with
 	outweigh = 3 // that take back a charge
 )
 

@@ -84,7 +84,7 @@ func New(p Params) (*Detector, error) {
 }
 
 // Node says that GPUs first..first+n-1 are those of a node, in the given rack (0 = unknown). All must be reported
-// before an attempt uses them; being told again changes nothing but the rack.
+// before an attempt uses them; hearing it again changes nothing but the rack.
 func (d *Detector) Node(node sched.NodeID, rack int32, first sched.GPUID, n int) {
 	for int(node) >= len(d.nodes) {
 		d.nodes = append(d.nodes, site{})
@@ -103,7 +103,7 @@ func (d *Detector) Node(node sched.NodeID, rack int32, first sched.GPUID, n int)
 
 // Begin says that an attempt of job j runs on gpus, which it copies. expected is what is known beforehand to make its
 // steps longer than those of others of its kind, such as PM scores: 1 = nothing; what is no positive number counts
-// as 1. An attempt of the job that was running is over. An attempt on a GPU that no Node told of is not followed.
+// as 1. An attempt of the job that was running is over. An attempt on a GPU that no Node named is not followed.
 func (d *Detector) Begin(now sched.Time, j sched.JobID, k Kind, gpus []sched.GPUID, expected float64) {
 	d.End(now, j)
 	if len(gpus) == 0 || j < 0 || !d.knows(gpus) {

@@ -138,7 +138,7 @@ func only(from sched.Time, x float64, gpus ...int) func(int, sched.Time) float64
 }
 
 // Ensure that a jump of one GPU is found by the third report after it, with the right factor, and by no one else; that
-// the end of it is found as well, and told.
+// the end of it is found as well, and reported.
 func TestJump(t *testing.T) {
 	for _, x := range []float64{1.15, 1.3, 1.5, 2.8, 10} {
 		w := newWorld(t, 4, 4, 0, 1)

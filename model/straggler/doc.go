@@ -1,6 +1,6 @@
 // Package straggler finds GPUs that are slow now from what running jobs say of their step times.
 //
-// A Detector is told which attempt runs where (Start, End) and how long its steps take (Report). It answers with
+// A Detector hears which attempt runs where (Start, End) and how long its steps take (Report). It answers with
 // checks: a GPU takes so many times as long as it should, or is as fast as expected. Three questions are answered in
 // turn:
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Two gangs run on a node of four GPUs. GPU 2 throttles: the gang on it takes half as long again, and as nothing tells
-// its two GPUs apart they share the blame.
+// Two gangs run on a node of four GPUs. GPU 2 throttles: the gang on it takes half as long again, and as nothing
+// distinguishes its two GPUs they share the blame.
 func Example() {
 	d, err := straggler.New(straggler.Params{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // A slow attempt is explained by a GPU that it uses, by the node of one, or by the rack, unless something in there has
 // been seen healthy since. Of all explanations of all slow attempts the one that explains most is taken, the smaller
-// unit if several do; what it explains is set aside, and so on. This is the greedy cover of a set, and not always the
+// unit if several do; what it explains is taken out, and so on. This is the greedy cover of a set, and not always the
 // least.
 
 // scope is a level of the tree of the cluster.

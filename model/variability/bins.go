@@ -20,7 +20,7 @@ const PublishedK = 2
 const outlierSD = 3
 
 // MaxBins bounds the bins of a class. It cuts short what the rule of one cluster for each outlier makes of a large
-// cluster, where no one needs to tell hundreds of slow GPUs apart, and bounds the time and memory that it takes.
+// cluster, where no one needs to distinguish hundreds of slow GPUs, and bounds the time and memory that it takes.
 const MaxBins = 64
 
 // Rule says how scores are put into bins. The zero value is the rule as it was meant.

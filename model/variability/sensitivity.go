@@ -11,16 +11,16 @@ type Seen struct {
 	Seconds float64 // > 0
 }
 
-// MinSeen is the number of different GPUs from which ClassOf tells a class.
+// MinSeen is the number of different GPUs from which ClassOf infers a class.
 const MinSeen = 3
 
-// ClassOf tells the class of a job without a profile from how its times differ between GPUs, and whether they tell one:
+// ClassOf infers the class of a job without a profile from how its times differ between GPUs, and whether they suffice:
 // if not it is 0, the most sensitive.
 //
 // If the job were of class c, its time on GPU g would be some nominal time times PM[c][g], so that log(seconds) -
 // log(PM) was the same on all. The misfit of c is the mean distance of these, the median for each GPU, from their
 // median; factors common to all scores of a class cancel. Classes whose scores on these GPUs differ, likewise, by less
-// than 0.1 % or a tenth of the least misfit cannot be told apart: of those like the best the most sensitive is
+// than 0.1 % or a tenth of the least misfit cannot be distinguished: of those like the best the most sensitive is
 // reported, provided that there are others and the misfit of each is more than twice as large, and larger by 0.1 %.
 //
 // The rule is ours: the paper profiles every application. It needs runs on GPUs that differ in the classes in question.

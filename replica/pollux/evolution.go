@@ -193,7 +193,7 @@ func clone(s *state, pool *[]*state) *state {
 	return &state{x: slices.Clone(s.x)}
 }
 
-// hash tells states apart: that two differ and have equal hashes is not to be expected in the life of a cluster.
+// hash distinguishes states: that two differ and have equal hashes is not to be expected in the life of a cluster.
 func hash(x []uint64) uint64 {
 	h := uint64(len(x))
 	for _, w := range x {

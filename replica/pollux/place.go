@@ -1,6 +1,6 @@
 package pollux
 
-// freeGPUs returns what is free on each node beside those of active jobs that keep what they hold.
+// freeGPUs returns what is free on each node in addition to those of active jobs that keep what they hold.
 func (r *run) freeGPUs(keeps func(i int) bool) []int {
 	free := make([]int, r.nodes)
 	for n := range free {

@@ -122,7 +122,7 @@ func (p *problem) settle(x []uint64, rng *rand.Rand) (f [2]float64) {
 	return f
 }
 
-// repair makes a job's row possible beside those before it, and returns on how many nodes and GPUs it then is.
+// repair makes a job's row possible next to those before it, and returns on how many nodes and GPUs it then is.
 func (p *problem) repair(row []uint64, limit int, rng *rand.Rand) (nodes, gpus int) {
 	nodes, gpus = count(row)
 	if nodes > 1 && !p.meet {

@@ -60,7 +60,7 @@ func (r *run) rerank(q *queue) {
 	q.sortedAt = r.now
 }
 
-// lastOrder compares the ranks of two running jobs at the last pass that told them apart, among those since both run
+// lastOrder compares the ranks of two running jobs at the last pass that distinguished them, among those since both run
 // and after their queue was sorted; 0 if none did, and their places in the list say what was before.
 func (r *run) lastOrder(a, b *job, sortedAt int64) int {
 	if a.GPUs == b.GPUs && a.executedAt(r.now) == b.executedAt(r.now) {

@@ -29,7 +29,7 @@ func (b ByClass) Revision() uint64 {
 	return 0
 }
 
-// Least is that of the other rule; where it does not tell, what the job says.
+// Least is that of the other rule; where it does not say, what the job says.
 func (b ByClass) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
 	if n, ok := b.Grants.(sched.Narrowest); ok {
 		return n.Least(v, j)
@@ -37,7 +37,7 @@ func (b ByClass) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
 	return v.Jobs[j].Spec.GPUs.Min, true
 }
 
-// Holds is that of the other rule; where it does not tell, no one does.
+// Holds is that of the other rule; where it does not say, no one does.
 func (b ByClass) Holds(v *sched.View, j sched.JobID) bool {
 	n, ok := b.Grants.(sched.Narrowest)
 	return ok && n.Holds(v, j)

@@ -96,7 +96,7 @@ func (a *Divide) begin(v *sched.View, room []int32) {
 	}
 }
 
-// watch has the ends of the epochs of a job told, where its speed changes.
+// watch has the ends of the epochs of a job reported, where its speed changes.
 func (a *Divide) watch(v *sched.View, c *Claim, d *sched.Desired) {
 	if c.curve == nil || v.Jobs[c.ID].Watched {
 		return

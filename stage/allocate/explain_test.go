@@ -107,7 +107,7 @@ func TestExplain(t *testing.T) {
 }
 
 // Ensure that what a restart costs is reported, and the batch size; nothing of a job that is done; and what remains to
-// be told where more must run than fits.
+// be given where more must run than fits.
 func TestExplainMore(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)
 	v.Jobs[0].Batch = 64

@@ -111,7 +111,7 @@ func (r *Rates) stay(v *sched.View, j sched.JobID, c *Claim) float64 {
 	}
 	b, ok := r.Curves.(speedup.Batched)
 	if !ok {
-		return best // how fast it goes now is not told apart
+		return best // how fast it goes now is not considered
 	}
 	limits := sched.BatchRange{Min: v.Jobs[j].Batch, Max: v.Jobs[j].Batch, PerGPU: v.Jobs[j].Spec.Batch.PerGPU}
 	chain, phase, _ := b.Within(v, j, limits)

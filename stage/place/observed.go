@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Observed tells the class of a job from how fast jobs of its model ran on GPUs of different scores. Until something is
-// told of a model, and for jobs without one, it is the first, the most sensitive.
+// Observed infers the class of a job from how fast jobs of its model ran on GPUs of different scores. Until something
+// is known of a model, and for jobs without one, it is the first, the most sensitive.
 //
 // Only attempts count whose GPUs are on one node, so that distance says nothing, and whose slowest GPU is the same
 // whatever the class: what a synchronous gang shows is the speed of that one.
@@ -37,7 +37,8 @@ type seenGPU struct {
 	times []float64
 }
 
-// Bounds on what is remembered: enough GPUs to tell classes that differ, enough times to have an odd one not count.
+// Bounds on what is remembered: enough GPUs to distinguish classes that differ, enough times to have an odd one not
+// count.
 const (
 	maxSeenModels = 1 << 10
 	maxSeenGPUs   = 32

@@ -32,7 +32,7 @@ type PAL struct {
 // Penalties are the locality penalties of a gang by variability.Level: >= 1, none below a nearer one.
 type Penalties [variability.Across + 1]float64
 
-// Penalty tells those of job j on n GPUs, as known.
+// Penalty returns those of job j on n GPUs, as known.
 type Penalty func(v *sched.View, j sched.JobID, n int) Penalties
 
 // TwoLevel is the penalties of the paper: across, >= 1, on several nodes.

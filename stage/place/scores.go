@@ -17,7 +17,7 @@ type Scores struct {
 	books [2]indexed // the one asked about last comes first
 }
 
-// ClassOf tells the class of job j, numbered from the most sensitive on.
+// ClassOf returns the class of job j, numbered from the most sensitive on.
 type ClassOf func(v *sched.View, j sched.JobID) int
 
 // BySpec is ClassOf by what a job says of itself alone. It is remembered, for jobs are asked about again and again.
@@ -45,7 +45,7 @@ type indexed struct {
 	indexes []*index
 }
 
-// NewScores returns the knowledge of bins, where Bin[g] is of GPU g; of tells the class of a job, 0..len(bins)-1.
+// NewScores returns the knowledge of bins, where Bin[g] is of GPU g; of returns the class of a job, 0..len(bins)-1.
 func NewScores(bins []variability.Bins, of ClassOf) *Scores {
 	return &Scores{known: bins, bins: bins, of: of}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// Ensure that targets get the cap of least energy that slows them no more than told, that others' caps and jobs that
+// Ensure that targets get the cap of least energy that slows them no more than allowed, that others' caps and jobs that
 // give up their GPUs are left alone, and that jobs of which nothing is known go without.
 func TestCap(t *testing.T) {
 	curve := power.Caps{{Limit: 100, Power: 90, Speed: 0.7}, {Limit: 150, Power: 140, Speed: 0.9},

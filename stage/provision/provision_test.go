@@ -69,7 +69,7 @@ func parse(t *testing.T, yaml string) *cluster.Cluster {
 }
 
 // Ensure that following the demand rents when a job comes, lets go when no one needs a node any more, keeps it for a
-// while if told to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
+// while if asked to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
 func TestFollow(t *testing.T) {
 	const pools = "pools: [{name: dear, gpus: 1, price_per_hour: 3600, boot_seconds: 5, max: 9}, " +
 		"{name: spot, gpus: 2, price_per_hour: 3600, boot_seconds: 10, max: 1}]"
@@ -310,7 +310,7 @@ func TestRentBesideTheDead(t *testing.T) {
 		}
 		r := &provision.Rent{Demand: provision.Told(func() int32 { return c.demand })}
 		var d sched.Desired
-		v.Pools[0].Target = -1 // so that the number is told
+		v.Pools[0].Target = -1 // so that the number is given
 		r.Provision(v, &d)
 		gone := -1
 		for _, n := range d.Nodes {

@@ -53,7 +53,7 @@ func (s *Stragglers) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends the revision, the GPUs, the machines and what the detector remembers beside jobs.
+// SaveRest appends the revision, the GPUs, the machines and what the detector remembers in addition to jobs.
 func (s *Stragglers) SaveRest(b []byte) []byte {
 	b = memo.Uint(memo.Int(memo.Uint(b, s.revision), int64(s.fading)), uint64(len(s.gpus)))
 	for i := range s.gpus {

@@ -27,11 +27,11 @@ import (
 type Stragglers struct {
 	// Expected is what is known to make the steps of job j longer on gpus, such as PM scores; nil = nothing.
 	Expected func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64
-	// Revise is told when factors change, with the factor of each GPU as it is to be known; nil = no one is.
+	// Revise hears when factors change, with the factor of each GPU as it is to be known; nil = no one is.
 	Revise func(factor func(g sched.GPUID) float64)
-	// Weighs says that the system, told by Revise, weighs itself whether a job should leave a GPU. Then a GPU goes into
-	// quarantine only where it costs its gang more than a GPU. Others have their jobs moved, if they move jobs at all,
-	// by taking the GPU away: there it goes as well when no one waits for GPUs.
+	// Weighs says that the system, informed by Revise, weighs itself whether a job should leave a GPU. Then a GPU goes
+	// into quarantine only where it costs its gang more than a GPU. Others have their jobs moved, if they move jobs at
+	// all, by taking the GPU away: there it goes as well when no one waits for GPUs.
 	Weighs bool
 
 	detector *straggler.Detector
@@ -46,7 +46,7 @@ type Stragglers struct {
 // watched is what is known of a GPU.
 type watched struct {
 	tracker *variability.Tracker // of it alone, in one class: factors over the PM scores
-	told    int                  // its factor as told, in steps
+	told    int                  // its factor as reported, in steps
 	isOdd   bool
 	until   sched.Time    // in quarantine, or to go there, until then; 0 = not
 	term    time.Duration // of its last quarantine; 0 = none yet
@@ -54,7 +54,7 @@ type watched struct {
 	trial   bool          // nothing was found since
 	good    int8          // checks in a row
 	user    sched.JobID   // that came to it last; None = no one yet
-	ours    bool          // the quarantine that the view shows is our wish
+	ours    bool          // the quarantine that the view shows is our request
 }
 
 // progress is what a job said last of its steps.
@@ -73,7 +73,8 @@ const (
 	step      = 0.05 // factors are reported in steps of 5 %, and change only by more than 3/4 of one
 )
 
-// tracking: a factor within a step of the persistent one is noise, for the detector has told noise from change already.
+// tracking: a factor within a step of the persistent one is noise, for the detector has separated noise from change
+// already.
 var tracking = variability.Params{Slack: 0.04}
 
 var (
@@ -163,7 +164,7 @@ func (s *Stragglers) started(v *sched.View, id sched.JobID, now sched.Time) {
 		expected)
 }
 
-// stepOf returns the time of a step by a report, 0 if it does not tell: of a training step for jobs that count them,
+// stepOf returns the time of a step by a report, 0 if it does not say: of a training step for jobs that count them,
 // else of a unit of work.
 func (s *Stragglers) stepOf(e *sched.Event) float64 {
 	for int(e.Job) >= len(s.steps) {
@@ -189,7 +190,7 @@ const crowd = 8
 
 // charged returns the checks to be taken. Where more than a crowd are under suspicion, no one has as many other GPUs
 // for the gang: then only as many are charged as are free and above suspicion, at least one, those first that are
-// charged already. A gang that leaves these behind tells by its speed whether it was one of them.
+// charged already. A gang that leaves these behind shows by its speed whether it was one of them.
 func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggler.Check {
 	if len(checks) <= crowd || checks[0].Share == 1 {
 		return checks
@@ -337,5 +338,5 @@ func (s *Stragglers) worth(v *sched.View, x *watched) bool {
 
 func waits(j sched.Job) bool { return j.State == sched.Waiting }
 
-// Quarantined reports whether GPU g is in quarantine by this stage's wish.
+// Quarantined reports whether GPU g is in quarantine by this stage's request.
 func (s *Stragglers) Quarantined(g sched.GPUID) bool { return int(g) < len(s.gpus) && s.gpus[g].ours }

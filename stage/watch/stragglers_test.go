@@ -200,13 +200,13 @@ func random(seed uint64, scored bool) *world {
 	return w
 }
 
-// Ensure that what is saved after any event and loaded into another gives the same future: both, told the same, save
+// Ensure that what is saved after any event and loaded into another gives the same future: both, hearing the same, save
 // the same in the end and know the same factors; and that all jobs finish.
 func TestSaveAndLoad(t *testing.T) {
 	for seed := range uint64(6) {
 		w := random(seed, seed%2 == 0)
 		events, twin := 0, (*watch.Stragglers)(nil)
-		w.each = func(v *sched.View, e *sched.Event) { // told before w.s is
+		w.each = func(v *sched.View, e *sched.Event) { // hears it before w.s does
 			if twin != nil {
 				twin.Observe(v, e)
 				twin.Provision(v, &sched.Desired{})

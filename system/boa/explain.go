@@ -46,7 +46,7 @@ func (w *widths) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 }
 
 // sayPath says the width that job j is to have in its phase, and those of all phases from it on, each from where it
-// begins: "2:8 5:16". A job without a path as of now gets one at the next decision, and not by being asked about.
+// starts: "2:8 5:16". A job without a path as of now gets one at the next decision, and not by being asked about.
 func (w *widths) sayPath(spec *sched.JobSpec, j sched.JobID, phase int, say func(sched.Fact)) {
 	if int(j) >= len(w.jobs) {
 		return

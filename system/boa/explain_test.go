@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// twoPhases is a source of one chain, of jobs a quarter through its first phase: on 1, 2 and 4 GPUs that takes 100, 62.5 and 50 s,
-// the second 100, 90.9 and 87.
+// twoPhases is a source of one chain, of jobs a quarter through its first phase: on 1, 2 and 4 GPUs that takes 100,
+// 62.5 and 50 s, the second 100, 90.9 and 87.
 type twoPhases struct{}
 
 var phases = speedup.Chain{
@@ -22,7 +22,8 @@ var phases = speedup.Chain{
 
 func (twoPhases) Chain(*sched.View, sched.JobID) (speedup.Chain, int, float64) { return phases, 0, .25 }
 
-// Ensure that price, class, phase, widths and savings are told by a worked example, and that a job without a path gets none by that.
+// Ensure that price, class, phase, widths and savings are reported by a worked example, and that a job without a path
+// gets none by that.
 func TestExplain(t *testing.T) {
 	const of = "; phase=1; phases=2; phase-done=0.25"
 	const saved = "; cheapest-width=1 GPUs; saved-per-gpu-second=2:1.5 4:0.167"
@@ -42,7 +43,8 @@ func TestExplain(t *testing.T) {
 		{"narrow", priced, sched.JobSpec{GPUs: sched.Range{Max: 2}}, atEighth + of + saved, atEighth + of + "; width-by-price=2 GPUs; widths-by-phase=1:2 2:1" + saved},
 		{"of priority", weighty, sched.JobSpec{Priority: 1}, atEighth + "; worth-of-delay=2" + of + "; cheapest-width=1 GPUs; saved-per-gpu-second=2:3 4:0.333",
 			atEighth + "; worth-of-delay=2" + of + "; width-by-price=4 GPUs; widths-by-phase=1:4 2:2; cheapest-width=1 GPUs; saved-per-gpu-second=2:3 4:0.333"},
-		// 2 GPUs are the least on which it gets done, a quarter more buys 2 GPUs in the first phase, and what is left is worth 1/6.
+		// 2 GPUs are the least on which it gets done, a quarter more buys 2 GPUs in the first phase, and what is left
+		// is worth 1/6.
 		{"by plan", known, sched.JobSpec{Model: "a"}, "price=0.1667 waiting jobs per GPU; class=a" + of + saved,
 			"price=0.1667 waiting jobs per GPU; class=a" + of + "; width-by-price=2 GPUs; widths-by-phase=1:2 2:1" + saved},
 	} {

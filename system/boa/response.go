@@ -21,5 +21,5 @@ func (a arrivals) response(v *sched.View, m *menu) price.Response {
 	}
 }
 
-// apart is how far from a price, as a factor, spending is compared to tell its response: widths change by steps. Ours.
+// apart is how far from a price, as a factor, spending is compared to find its response: widths change by steps. Ours.
 const apart = 2

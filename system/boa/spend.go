@@ -24,8 +24,8 @@ const (
 	mostPrice  = 100
 )
 
-// notable is the share by which the price, or the budget asked of a plan, must have moved for jobs to be told: every
-// change may cost restarts. Ours.
+// notable is the share by which the price, or the budget asked of a plan, must have moved for jobs to be reported:
+// every change may cost restarts. Ours.
 const notable = 0.02
 
 // meter adds up the GPU-hours that are paid for, from the request of a node until it has gone.
@@ -70,7 +70,7 @@ type spending struct {
 	look    sched.Time // when to look at what was spent
 }
 
-// steer begins to control the price.
+// steer starts to control the price.
 func (s *spending) steer(budget float64, month price.MonthRule) (err error) {
 	pay := price.Pay{Average: budget, Month: month, Least: leastPrice, Most: mostPrice}
 	if month != (price.MonthRule{}) {
@@ -92,7 +92,7 @@ func (s *spending) next() sched.Time {
 	return min(s.look, s.end())
 }
 
-// end returns when the month's allowance is used up at the present spending, or the month begins in which there is one
+// end returns when the month's allowance is used up at the present spending, or the month starts in which there is one
 // again; Never where no month was agreed. It is never the time of the last look.
 func (s *spending) end() sched.Time {
 	m := s.control.Month()

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// book is who is to hold which GPU, and what their use and memory come to: the targets of the view, and those of the walk
-// under way.
+// book is who is to hold which GPU, and what their use and memory come to: the targets of the view, and those of the
+// walk under way.
 type book struct {
 	know  Known
 	on    [][]sched.JobID // by GPU, in order of ids
@@ -36,7 +36,7 @@ type seen struct {
 type nodeSpots struct {
 	fresh bool
 	even  bool // they have the same jobs and differ in nothing but their numbers
-	free  int  // GPUs that nobody is to hold
+	free  int  // GPUs that no one is to hold
 	spots []spot
 	gpus  []sched.GPUID // of spots: what is taken of nodes that are even
 }
@@ -128,8 +128,8 @@ func (b *book) queue(v *sched.View, id sched.JobID, wants bool) {
 	b.queued[id] = wants
 }
 
-// measured takes what was measured of the GPUs of a node or a job. What was measured before each job there can have gone
-// through an epoch says nothing of its peak.
+// measured takes what was measured of the GPUs of a node or a job. What was measured before each job there can have
+// gone through an epoch says nothing of its peak.
 func (b *book) measured(v *sched.View, e *sched.Event) {
 	b.grow(v)
 	var gpus []sched.GPUID
@@ -162,7 +162,7 @@ func (b *book) epoch(v *sched.View, jobs []sched.JobID) (longest time.Duration) 
 	return longest
 }
 
-// spots returns the usable GPUs of node n, and how many of them nobody is to hold.
+// spots returns the usable GPUs of node n, and how many of them no one is to hold.
 func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
 	s := &b.nodes[n]
 	if s.fresh {

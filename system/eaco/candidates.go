@@ -27,16 +27,16 @@ type rule struct {
 type candidate struct {
 	node sched.NodeID
 	use  float64 // mean of the GPUs that would be taken
-	free int     // GPUs there that nobody is to hold
+	free int     // GPUs there that no one is to hold
 }
 
 // finder lists candidate sets of GPUs, most used first.
 //
-// A set inside a node is the node's most used GPUs that may be joined, ties by number. A set on several nodes is whole nodes, the
-// most used first, and a part of one for the rest. Last come GPUs that nobody uses wherever they are.
+// A set inside a node is the node's most used GPUs that may be joined, ties by number. A set on several nodes is whole
+// nodes, the most used first, and a part of one for the rest. Last come GPUs that no one uses wherever they are.
 //
-// Deviation: the paper looks at every subset of GPUs. With nodes as units, the set found is the most used of all that fit where each node
-// fits by itself, see TestCandidatesAgainstAllSubsets.
+// Deviation: the paper looks at every subset of GPUs. With nodes as units, the set found is the most used of all that
+// fit where each node fits by itself, see TestCandidatesAgainstAllSubsets.
 type finder struct {
 	rule  rule
 	order []sched.NodeID // all nodes, as the last search had them: nearly in order for the next
@@ -52,7 +52,7 @@ type bar uint8
 
 const (
 	joins    bar = iota
-	unshared     // the job shares with nobody, or somebody there does not or is on trial
+	unshared     // the job shares with no one, or someone there does not or is on trial
 	full         // as many jobs are there as may be
 	used         // it is used above the threshold
 	noMemory     // its memory is, or too little is left
@@ -92,8 +92,8 @@ func (f *finder) offer(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 	return x.use, f.joinable(x, n) && (x.tenants == 0 || x.freeGB > n.memGB)
 }
 
-// take appends the first k GPUs of a node that may be joined to f.set, and returns their mean use; ok is false where there are
-// not so many, or their memory does not do. The memory of each node must do for the job's part there.
+// take appends the first k GPUs of a node that may be joined to f.set, and returns their mean use; ok is false where
+// there are not so many, or their memory does not do. The memory of each node must do for the job's part there.
 func (f *finder) take(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 	if s.even {
 		if use, ok = f.offer(s, n, k); ok {
@@ -118,8 +118,8 @@ func (f *finder) take(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 	return use, len(f.set)-from == k && (!busy || !n.sum || interference.FitsSum(f.gb, n.memGB*float64(k)))
 }
 
-// first returns the first candidate set that fits says does, in order of GPU numbers; it is f's own, nil = none. Of a set on several nodes fits is
-// asked about each node's part before it is about the whole.
+// first returns the first candidate set that fits says does, in order of GPU numbers; it is f's own, nil = none. Of a
+// set on several nodes fits is asked about each node's part before it is about the whole.
 func (f *finder) first(v *sched.View, b *book, n need, fits func([]sched.GPUID) bool) []sched.GPUID {
 	size := 0
 	for i := range v.Nodes {
@@ -170,7 +170,7 @@ func (f *finder) sort(i int) {
 	f.order = append(f.order, f.rest...)
 }
 
-// before orders candidates: the most used first, then those with fewer GPUs that nobody is to hold, then by number.
+// before orders candidates: the most used first, then those with fewer GPUs that no one is to hold, then by number.
 func before(x, y candidate) int {
 	switch {
 	case x.use != y.use:
@@ -201,7 +201,8 @@ func (f *finder) inside(v *sched.View, b *book, n *need, fits func([]sched.GPUID
 	return false
 }
 
-// across looks at sets of whole nodes that fit by themselves, the most used first, and a part of another, all of one type.
+// across looks at sets of whole nodes that fit by themselves, the most used first, and a part of another, all of one
+// type.
 func (f *finder) across(v *sched.View, b *book, n *need, size int, fits func([]sched.GPUID) bool) bool {
 	whole, rest := n.gpus/size, n.gpus%size
 	for typ := range typesOf(v) {
@@ -273,7 +274,7 @@ func typesOf(v *sched.View) sched.TypeID {
 	return most
 }
 
-// scattered looks at GPUs of one type that nobody is to hold, from the nodes that have most of them.
+// scattered looks at GPUs of one type that no one is to hold, from the nodes that have most of them.
 func (f *finder) scattered(v *sched.View, b *book, n need, fits func([]sched.GPUID) bool) bool {
 	n.share = false
 	for typ := range typesOf(v) {

@@ -13,7 +13,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Params are what EaCO may be told. The zero value of a field means its default where one is given.
+// Params are the choices of EaCO. The zero value of a field means its default where one is given.
 type Params struct {
 	Known
 	Use, Memory float64 // thresholds on GPUs before a newcomer, in (0, 1]; default 0.6: the paper gives none
@@ -22,12 +22,13 @@ type Params struct {
 	Slow float64
 	// Patience is how many times as long as it should take at worst a trial may last, > 0; default 2, ours.
 	Patience float64
-	// Alone is the least priority, > 0, of jobs that share with nobody; default 1.
+	// Alone is the least priority, > 0, of jobs that share with no one; default 1.
 	Alone int32
-	// Late says what becomes of jobs that would miss their deadlines even alone: they wait, as published, or (default, ours) run
-	// alone where there is room.
+	// Late says what becomes of jobs that would miss their deadlines even alone: they wait, as published, or (default,
+	// ours) run alone where there is room.
 	LateWait bool
-	// Parallel lists the models that spread over GPUs (model parallelism): the memory of their GPUs is added up. "*" = all, as published.
+	// Parallel lists the models that spread over GPUs (model parallelism): the memory of their GPUs is added up. "*" =
+	// all, as published.
 	Parallel []string
 	// UserGPUs is how many GPUs one user may hold; 0 = no limit.
 	UserGPUs int
@@ -61,12 +62,12 @@ type known struct {
 	begin sched.Time      // of the epoch under way; Never = unknown
 	took  time.Duration   // of its first whole epoch since from; 0 = there was none
 	edge  sched.Time      // end of its last epoch; -1 = none
-	whole bool            // its next attempt begins with a whole epoch
+	whole bool            // its next attempt starts with a whole epoch
 	risk  bool            // it was flagged as late
 }
 
-// kind are jobs for which the walk finds the same, as long as no deadline, their own or for want of slack another's, says where they may go and they
-// were taken off nothing.
+// kind are jobs for which the walk finds the same, as long as no deadline, their own or for want of slack another's,
+// says where they may go and they were taken off nothing.
 type kind struct {
 	model string
 	util  float32
@@ -89,7 +90,7 @@ func New(p Params) (*Decider, error) {
 	return d, nil
 }
 
-// fill puts defaults where nothing is told.
+// fill puts defaults where nothing is given.
 func (p *Params) fill() {
 	p.Use, p.Memory = cmp.Or(p.Use, DefaultThreshold), cmp.Or(p.Memory, DefaultThreshold)
 	p.Slow, p.Patience = cmp.Or(p.Slow, DefaultSlow), cmp.Or(p.Patience, DefaultPatience)
@@ -188,8 +189,8 @@ func (d *Decider) walk(v *sched.View, out *sched.Desired) {
 	}
 }
 
-// schedule is Algorithm 1 up to the trial: it gives job id the first candidate set on which all keep their deadlines, and returns
-// how many GPUs it gave.
+// schedule is Algorithm 1 up to the trial: it gives job id the first candidate set on which all keep their deadlines,
+// and returns how many GPUs it gave.
 func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) int {
 	j, m := &v.Jobs[id], &d.jobs[id]
 	late := d.late(v, id)
@@ -221,7 +222,7 @@ func (d *Decider) late(v *sched.View, id sched.JobID) bool {
 	return end > 0 && d.know.finish(v, id, 1) > end
 }
 
-// need returns what job id asks of a set; one that is late anyway shares with nobody.
+// need returns what job id asks of a set; one that is late anyway shares with no one.
 func (d *Decider) need(v *sched.View, id sched.JobID, late bool) need {
 	s := v.Jobs[id].Spec
 	return need{gpus: int(s.GPUs.Want), types: s.Types, memGB: float64(s.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(s.Model)}
@@ -230,7 +231,7 @@ func (d *Decider) need(v *sched.View, id sched.JobID, late bool) need {
 // mayShare reports whether enough is known of job id, and whether it consents.
 func (d *Decider) mayShare(v *sched.View, id sched.JobID) bool { return d.alone(v, id) == "" }
 
-// alone says why job id shares with nobody, "" if it may.
+// alone says why job id shares with no one, "" if it may.
 func (d *Decider) alone(v *sched.View, id sched.JobID) string {
 	s := v.Jobs[id].Spec
 	switch {

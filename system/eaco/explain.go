@@ -13,15 +13,15 @@ var (
 	_ sched.Explainer = (*Pairs)(nil)
 )
 
-// aside returns a copy that can be asked what would be decided: its scratch, and what it is told of sets, are its own.
+// aside returns a copy that can be asked what would be decided: its scratch and its explanations of sets are its own.
 func (c *core) aside() core {
 	x := *c
 	x.finder, x.ask = finder{rule: c.finder.rule}, newPredictor(c.know.Learner)
 	return x
 }
 
-// Explain says of a job that has GPUs how it gets on beside others and how its trial goes, of one that waits which sets of GPUs were
-// looked at and why none is for it.
+// Explain says of a job that has GPUs how it gets on next to others and how its trial goes, of one that waits which
+// sets of GPUs were looked at and why none is for it.
 func (d *Decider) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	if !d.primed || int(j) >= len(d.held) || int(j) >= len(d.jobs) || v.Jobs[j].State == sched.Done {
 		return
@@ -36,8 +36,8 @@ func (d *Decider) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	}
 }
 
-// tellHeld says how many jobs share the GPUs of job j, how much that slows it and may, and of a trial who is the newcomer, when it is over
-// at the latest, and how much slower the epoch was that was timed.
+// tellHeld says how many jobs share the GPUs of job j, how much that slows it and may, and of a trial who is the
+// newcomer, when it is over at the latest, and how much slower the epoch was that was timed.
 func (d *Decider) tellHeld(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	say(sched.Fact{Name: "jobs-on-its-gpus", Value: float64(d.size(j))})
 	slow := d.slowOff(v, j, nil)
@@ -68,11 +68,11 @@ func (d *Decider) tellLimit(v *sched.View, j sched.JobID, slow float64, say func
 	say(sched.Fact{Name: "slow-down-limit", Value: d.p.Slow})
 }
 
-// mostTold bounds the sets that are told one by one.
+// mostTold bounds the sets that are reported one by one.
 const mostTold = 4
 
-// tellWaiting says what keeps job j from sharing, how many GPUs it may have by themselves and what bars it from the others, and
-// the sets that were looked at, the most used first.
+// tellWaiting says what keeps job j from sharing, how many GPUs it may have by themselves and what bars it from the
+// others, and the sets that were looked at, the most used first.
 func (d *Decider) tellWaiting(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	spec, late := v.Jobs[j].Spec, d.late(v, j)
 	n := d.need(v, j, late)
@@ -168,8 +168,8 @@ func where(v *sched.View, gpus []sched.GPUID) string {
 	return text
 }
 
-// Explain says of a job that has GPUs how much slower the other one on them makes it, of one that waits how many jobs it could
-// join, beside which of them both do most, and how much that would have to be.
+// Explain says of a job that has GPUs how much slower the other one on them makes it, of one that waits how many jobs
+// it could join, next to which of them both do most, and how much that would have to be.
 func (p *Pairs) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	if !p.primed || int(j) >= len(p.held) || v.Jobs[j].State == sched.Done {
 		return

@@ -24,8 +24,8 @@ func explained(d sched.Decider, v *sched.View, id sched.JobID) string {
 	return strings.Join(list, "\n")
 }
 
-// Ensure that a job that waits is told the sets that were looked at, and what speaks against each: the limit, a deadline, a threshold
-// or its own wish.
+// Ensure that a job that waits hears the sets that were looked at, and what speaks against each: the limit, a deadline,
+// a threshold or its own request.
 func TestExplainWaiting(t *testing.T) {
 	rows := tables(t)
 	for _, c := range []struct {
@@ -73,7 +73,8 @@ func TestExplainWaiting(t *testing.T) {
 	}
 }
 
-// Ensure that a job that runs is told how it gets on, that the pairs tell with whom one could be, and that what fits is said.
+// Ensure that a job that runs hears how it gets on, that the pairs say with whom one could be, and that what fits is
+// said.
 func TestExplainRunning(t *testing.T) {
 	rows := tables(t)
 	s := newStill(1)

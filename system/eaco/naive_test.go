@@ -11,7 +11,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// naive decides what becomes of one job as told in words, GPU by GPU, remembering nothing. No job is on trial, and now is 0.
+// naive decides what becomes of one job as described in words, GPU by GPU, remembering nothing. No job is on trial, and
+// now is 0.
 type naive struct {
 	*still
 	p       *eaco.Params
@@ -137,7 +138,8 @@ func (n *naive) fits(set []sched.GPUID) bool {
 	return true
 }
 
-// decide returns the set that the job is to have: of the most used node on which it fits, ties by GPUs that nobody has, then by number.
+// decide returns the set that the job is to have: of the most used node on which it fits, ties by GPUs that no one has,
+// then by number.
 func (n *naive) decide() (best []sched.GPUID) {
 	most, free := -1.0, 0
 	for node := range n.view.Nodes {
@@ -155,7 +157,8 @@ func (n *naive) decide() (best []sched.GPUID) {
 	return best
 }
 
-// company draws nodes, some shared by MPS, with jobs of all widths, some with deadlines, what is known of some sets, and one job more.
+// company draws nodes, some shared by MPS, with jobs of all widths, some with deadlines, what is known of some sets,
+// and one job more.
 func company(seed uint64) *naive {
 	r := rand.New(rand.NewPCG(seed, 8))
 	nodes := 1 + r.IntN(4)
@@ -213,7 +216,7 @@ func TestAgainstNaive(t *testing.T) {
 			got = out.Set(&out.Jobs[0])
 		}
 		if want == nil && got != nil && !slices.ContainsFunc(got, func(g sched.GPUID) bool { return len(n.on(g)) > 0 }) {
-			continue // GPUs that nobody has, on several nodes
+			continue // GPUs that no one has, on several nodes
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %v, the naive twin has %v", seed, got, want)

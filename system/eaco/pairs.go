@@ -12,15 +12,17 @@ import (
 // PairRule says who shares with whom.
 type PairRule uint8
 
-// Rules. FIFOPacked serves jobs in order and has the first that does not fit join the single job of equal width beside which both
-// together do most, if that is more than 1.5 times one of them; where there is none, all behind it wait. Gandiva has a job that
-// does not fit join any single job of equal width, drawn at random, unless together they do less than one of them alone; others pass it.
+// Rules. FIFOPacked serves jobs in order and has the first that does not fit join the single job of equal width next to
+// which both together do most, if that is more than 1.5 times one of them; where there is none, all behind it wait.
+// Gandiva has a job that does not fit join any single job of equal width, drawn at random, unless together they do less
+// than one of them alone; others pass it.
 const (
 	FIFOPacked PairRule = iota
 	Gandiva
 )
 
-// Least work of a pair over that of one alone. Source: policies/fifo.py and policies/gandiva.py of Gavel, commit c4fa4009.
+// Least work of a pair over that of one alone. Source: policies/fifo.py and policies/gandiva.py of Gavel, commit
+// c4fa4009.
 const (
 	packedMore   = 1.5
 	gandivaLeast = 1.0
@@ -28,8 +30,9 @@ const (
 
 // Pairs is fifo_packed or gandiva of Gavel without rounds.
 //
-// Deviation: Gavel computes all places anew every half hour and lets pairs and jobs take turns on the GPUs in rounds; here a job stays where
-// it was put until it is done. What its rounds do exactly, package published plays. Pairs need consent, and memory for both where it is known.
+// Deviation: Gavel computes all places again every half hour and lets pairs and jobs take turns on the GPUs in rounds;
+// here a job stays where it was put until it is done. What its rounds do exactly, package published plays. Pairs need
+// consent, and memory for both where it is known.
 type Pairs struct {
 	core
 	rule     PairRule
@@ -72,7 +75,7 @@ func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
 		return
 	}
 	p.dirty = false
-	full := false       // fifo: somebody waits for room, nobody passes
+	full := false       // fifo: someone waits for room, no one passes
 	asleep := asleep(v) // GPUs that there is room on once they are awake
 	for _, id := range slices.Clone(p.waiting) {
 		j := &v.Jobs[id]
@@ -169,7 +172,7 @@ func (p *Pairs) together(v *sched.View, id, o sched.JobID) float64 {
 	return 1/p.ask.slow(v, at, width, id, nil, o) + 1/p.ask.slow(v, at, width, o, nil, id)
 }
 
-// single reports whether job o shares its GPUs, but with nobody yet.
+// single reports whether job o shares its GPUs, but with no one yet.
 func (p *Pairs) single(v *sched.View, o sched.JobID) bool {
 	if len(p.held[o]) == 0 || !p.share[o] || v.Jobs[o].Spec.Model == "" {
 		return false

@@ -13,8 +13,9 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Reference: arXiv 2412.08294, table 1 and algorithms 1 and 2; a node of 8 GPUs is the unit, thresholds are 60 %. VGG-16 runs on A, ResNet-50 on B,
-// C is idle. Ensure that AlexNet is put on the most used node on which all keep their deadlines, an idle one last, or waits.
+// Reference: arXiv 2412.08294, table 1 and algorithms 1 and 2; a node of 8 GPUs is the unit, thresholds are 60 %.
+// VGG-16 runs on A, ResNet-50 on B, C is idle. Ensure that AlexNet is put on the most used node on which all keep their
+// deadlines, an idle one last, or waits.
 func TestPackFirst(t *testing.T) {
 	rows := tables(t)
 	for _, c := range []struct {
@@ -39,7 +40,8 @@ func TestPackFirst(t *testing.T) {
 	}
 }
 
-// Ensure that a job whose epochs are too long for the resident's slack does not keep out another of its model, whose are not.
+// Ensure that a job whose epochs are too long for the resident's slack does not keep out another of its model, whose
+// are not.
 func TestSlackByEpoch(t *testing.T) {
 	rows := tables(t)
 	s := newStill(1)
@@ -73,7 +75,8 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// Ensure that a node whose use is above the threshold is no candidate, and that below it measured memory counts, not the sum of peaks.
+// Ensure that a node whose use is above the threshold is no candidate, and that below it measured memory counts, not
+// the sum of peaks.
 func TestThreshold(t *testing.T) {
 	rows := tables(t)
 	set := rows["AlexNet+ResNet-18+VGG-16"]
@@ -98,7 +101,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// Ensure that a job of high priority gets GPUs that nobody has, and that nobody joins it.
+// Ensure that a job of high priority gets GPUs that no one has, and that no one joins it.
 func TestHighPriority(t *testing.T) {
 	rows := tables(t)
 	s := newStill(2)
@@ -120,8 +123,8 @@ func TestHighPriority(t *testing.T) {
 	}
 }
 
-// Ensure that the sum of free memory counts for a job that spreads over its GPUs, the least for one that does not. GPUs with 2 and 14 GB free, 4 GB
-// needed on each.
+// Ensure that the sum of free memory counts for a job that spreads over its GPUs, the least for one that does not. GPUs
+// with 2 and 14 GB free, 4 GB needed on each.
 func TestMemoryRule(t *testing.T) {
 	rows := tables(t)
 	for _, c := range []struct {
@@ -149,7 +152,8 @@ func TestMemoryRule(t *testing.T) {
 	}
 }
 
-// apart returns jobs that EaCO puts on nodes of their own: while a short job is on trial beside the first, nobody joins it.
+// apart returns jobs that EaCO puts on nodes of their own: while a short job is on trial next to the first, no one
+// joins it.
 func apart(rows map[string]interference.EaCORow, models ...string) []trace.Job {
 	short := job(rows, "AlexNet", 0)
 	short.Spec.Name, short.Duration, short.Spec.Epochs = "short", hours(0.01), 1
@@ -160,7 +164,8 @@ func apart(rows map[string]interference.EaCORow, models ...string) []trace.Job {
 	return jobs
 }
 
-// Ensure that AlexNet, whose first epoch beside VGG-16 takes 0.45 h, leaves at its end with that epoch done, joins ResNet-50, where epochs take
+// Ensure that AlexNet, whose first epoch next to VGG-16 takes 0.45 h, leaves at its end with that epoch done, joins
+// ResNet-50, where epochs take
 // 0.40 h, stays there and is done after 0.45 h + 89 x 0.40 h = 36.05 h; and that both are remembered.
 func TestUndo(t *testing.T) {
 	rows, l := tables(t), seeded(t, tables(t))
@@ -206,7 +211,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// Ensure that a trial is over when each job there has gone through a whole epoch: the newcomer's ends after 0.40 h, the resident's second after 0.80 h.
+// Ensure that a trial is over when each job there has gone through a whole epoch: the newcomer's ends after 0.40 h, the
+// resident's second after 0.80 h.
 func TestWaitForAll(t *testing.T) {
 	rows := tables(t)
 	resident, newcomer := job(rows, "VGG-16", 0), job(rows, "AlexNet", 0)
@@ -221,8 +227,8 @@ func TestWaitForAll(t *testing.T) {
 	}
 }
 
-// Ensure that an epoch that never ends does not keep a trial going: it is undone at once when it has lasted patience times two of the longest epochs at
-// the worst slow-down of a pair.
+// Ensure that an epoch that never ends does not keep a trial going: it is undone at once when it has lasted patience
+// times two of the longest epochs at the worst slow-down of a pair.
 func TestEndlessEpoch(t *testing.T) {
 	rows := tables(t)
 	resident, newcomer := job(rows, "VGG-16", 0), job(rows, "AlexNet", 0)
@@ -246,8 +252,8 @@ func TestEndlessEpoch(t *testing.T) {
 	}
 }
 
-// Ensure that a pair of normalised throughputs 0.80 + 0.70 is not packed by fifo-packed and 0.80 + 0.71 is; that gandiva dissolves 0.50 + 0.49 and
-// keeps 0.50 + 0.50.
+// Ensure that a pair of normalised throughputs 0.80 + 0.70 is not packed by fifo-packed and 0.80 + 0.71 is; that
+// gandiva dissolves 0.50 + 0.49 and keeps 0.50 + 0.50.
 func TestPairRules(t *testing.T) {
 	for _, c := range []struct {
 		rule eaco.PairRule

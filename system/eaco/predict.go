@@ -9,13 +9,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Known is what is known of jobs beside what they say of themselves.
+// Known is what is known of jobs in addition to what they say of themselves.
 type Known struct {
 	Work    sched.Remainer             // of jobs alone; needed
 	Restart func(string) time.Duration // what a restart costs, by model; nil = nothing
 	Learner *interference.Learner      // history of sets; needed
-	// Capped is how much longer a job takes under the power cap that it will be given than without; nil = there are none. What jobs do to each other
-	// comes on top.
+	// Capped is how much longer a job takes under the power cap that it will be given than without; nil = there are
+	// none. What jobs do to each other comes on top.
 	Capped func(*sched.JobSpec) float64
 }
 
@@ -37,7 +37,8 @@ func (k *Known) epoch(v *sched.View, id sched.JobID) time.Duration {
 	return time.Duration(float64(work) * k.capped(v, id))
 }
 
-// finish returns when job id is done if it is slow times slower from now on than alone under its cap: where it runs, or started now.
+// finish returns when job id is done if it is slow times slower from now on than alone under its cap: where it runs, or
+// started now.
 func (k *Known) finish(v *sched.View, id sched.JobID, slow float64) sched.Time {
 	j, from := &v.Jobs[id], v.Now
 	switch {
@@ -71,8 +72,8 @@ type predictor struct {
 // numbers are those of a job as a member of sets: of its model, and of its model with its use. 0 = not asked yet.
 type numbers struct{ model, used int32 }
 
-// question asks how much slower a job is, who is it and others being those beside it by their numbers. Its fields are of one size, so that it is
-// hashed at once.
+// question asks how much slower a job is, who is it and others being those next to it by their numbers. Its fields are
+// of one size, so that it is hashed at once.
 type question struct {
 	kind   gpuKind
 	width  int32
@@ -80,7 +81,8 @@ type question struct {
 	others [interference.MaxSet - 1]int32 // sorted, then zeros
 }
 
-// gpuKind is a type of GPU and a mechanism by which it is shared: what was measured of one kind says nothing of another.
+// gpuKind is a type of GPU and a mechanism by which it is shared: what was measured of one kind says nothing of
+// another.
 type gpuKind int32
 
 // kindOf returns the kind of GPU g.
@@ -118,7 +120,8 @@ func (p *predictor) worstOf(n int) float64 {
 	return p.worst[min(n, len(p.worst)-1)]
 }
 
-// numberOf returns the number of job id on GPUs of a kind. Under time-slicing use is of no account: jobs of a model are one.
+// numberOf returns the number of job id on GPUs of a kind. Under time-slicing use is of no account: jobs of a model are
+// one.
 func (p *predictor) numberOf(v *sched.View, id sched.JobID, how sched.Mechanism) int32 {
 	for len(p.jobs) < len(v.Jobs) {
 		p.jobs = append(p.jobs, numbers{})
@@ -144,8 +147,8 @@ func (p *predictor) of(m interference.Member) int32 {
 	return n
 }
 
-// slow returns how much slower job id, width GPUs wide, is than alone beside others on GPUs like g; itself among others does
-// not count. +Inf: together they ran out of memory before, or nothing can be said of so many.
+// slow returns how much slower job id, width GPUs wide, is than alone next to others on GPUs like g; itself among
+// others does not count. +Inf: together they ran out of memory before, or nothing can be said of so many.
 func (p *predictor) slow(v *sched.View, g sched.GPUID, width int, id sched.JobID, others []sched.JobID, more sched.JobID) float64 {
 	k := kindOf(v, g)
 	q, n := question{kind: k, width: int32(width), who: p.numberOf(v, id, k.how())}, 0
@@ -178,7 +181,7 @@ func (p *predictor) slow(v *sched.View, g sched.GPUID, width int, id sched.JobID
 	return x
 }
 
-// ask asks History; n jobs are beside the one in question.
+// ask asks History; n jobs are next to the one in question.
 func (p *predictor) ask(place interference.Place, q *question, n int) float64 {
 	p.members, p.models = p.members[:0], p.models[:0]
 	for i := range n + 1 {
@@ -197,7 +200,7 @@ func (p *predictor) ask(place interference.Place, q *question, n int) float64 {
 		return math.Inf(1)
 	}
 	worst := found[0].Slow
-	for i := range found { // equal models are kept apart by rank: which of them this job is nobody knows
+	for i := range found { // equal models are kept apart by rank: which of them this job is no one knows
 		if p.models[i] == p.models[0] {
 			worst = max(worst, found[i].Slow)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// drawn is a random world: jobs of five models, some with deadlines, on one to three nodes. Who shares with whom is slowed by a factor of the model for
-// each other job, and by noise.
+// drawn is a random world: jobs of five models, some with deadlines, on one to three nodes. Who shares with whom is
+// slowed by a factor of the model for each other job, and by noise.
 func drawn(seed uint64, noise float64) *moving {
 	r := rand.New(rand.NewPCG(seed, 5))
 	m := &moving{nodes: 1 + r.IntN(3), restart: time.Duration(r.IntN(2)) * time.Minute}
@@ -66,8 +66,8 @@ func missed(m *moving, r *told) (kept, late int) {
 	return kept, late
 }
 
-// Ensure that no job that was kept misses its deadline where nothing is noise, in 1,000 random worlds, whatever was known of sets before; that
-// all finish; and say how many do with 10 % noise.
+// Ensure that no job that was kept misses its deadline where nothing is noise, in 1,000 random worlds, whatever was
+// known of sets before; that all finish; and say how many do with 10 % noise.
 func TestPromises(t *testing.T) {
 	rows := 1000
 	if testing.Short() {
@@ -103,7 +103,8 @@ func TestPromises(t *testing.T) {
 	t.Logf("with 10 %% noise: %d of %d late (%.1f %%)", late, kept, 100*float64(late)/float64(kept))
 }
 
-// Ensure that with one job on a GPU it does what a queue by priority and arrival does that passes over those that do not fit.
+// Ensure that with one job on a GPU it does what a queue by priority and arrival does that passes over those that do
+// not fit.
 func TestSharingOff(t *testing.T) {
 	for seed := range uint64(150) {
 		m := drawn(seed, 0)
@@ -124,7 +125,8 @@ func TestSharingOff(t *testing.T) {
 	}
 }
 
-// Ensure that without deadlines and limits nodes are packed up to the threshold: nobody waits, or gets an idle node, while a node below it has room.
+// Ensure that without deadlines and limits nodes are packed up to the threshold: no one waits, or gets an idle node,
+// while a node below it has room.
 func TestPacksToThreshold(t *testing.T) {
 	rows := tables(t)
 	s := newStill(3)
@@ -138,8 +140,8 @@ func TestPacksToThreshold(t *testing.T) {
 	}
 }
 
-// Ensure that the set found is the most used of all subsets of whole nodes on which all keep their deadlines, ties by the number of GPUs in use and
-// of nodes.
+// Ensure that the set found is the most used of all subsets of whole nodes on which all keep their deadlines, ties by
+// the number of GPUs in use and of nodes.
 func TestCandidatesAgainstAllSubsets(t *testing.T) {
 	rows := tables(t)
 	models := []string{"AlexNet", "ResNet-18", "ResNet-50", "VGG-16"}
@@ -241,8 +243,9 @@ func bestSubset(use []float64, fits []bool, k int) (best float64, ok bool) {
 	return best, best >= 0
 }
 
-// BenchmarkSchedule is one job that arrives on 10,000 GPUs. Jobs of one and two to a GPU have them all, some of them with deadlines that leave no room for
-// it: all of one node, or of 1 to 8 GPUs each. "learned": the history has changed since the last decision, so that nothing is known by heart.
+// BenchmarkSchedule is one job that arrives on 10,000 GPUs. Jobs of one and two to a GPU have them all, some of them
+// with deadlines that leave no room for it: all of one node, or of 1 to 8 GPUs each. "learned": the history has changed
+// since the last decision, so that nothing is known by heart.
 func BenchmarkSchedule(b *testing.B) {
 	for _, c := range []struct {
 		name     string
@@ -305,7 +308,7 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// reborn is a Decider that is saved, made anew and loaded at every third decision.
+// reborn is a Decider that is saved, made again and loaded at every third decision.
 type reborn struct {
 	sched.Decider
 	t     *testing.T
@@ -375,7 +378,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// Ensure that what is known of GPUs shared by turns says nothing of those shared by MPS: there use counts, that of each job and not of its model.
+// Ensure that what is known of GPUs shared by turns says nothing of those shared by MPS: there use counts, that of each
+// job and not of its model.
 func TestMechanisms(t *testing.T) {
 	for _, c := range []struct {
 		how   sched.Mechanism

@@ -28,7 +28,7 @@ const (
 	noSlack           // a deadline would not outlast a trial that is undone
 )
 
-// admits reports whether job id may have gpus, or why not: at once if nobody is there, else on trial, where
+// admits reports whether job id may have gpus, or why not: at once if no one is there, else on trial, where
 //
 //  1. all keep their deadlines, or their limit, by what History says;
 //  2. none of the jobs there takes part in another trial, and id was not taken off them before;
@@ -67,8 +67,9 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) refu
 	return refusal{}
 }
 
-// allKeep finds the first, of newcomer id, of a width, and all that are on GPU g, who does not keep its deadline, or its limit, by how they slow each other there. A job is as
-// slow as on the slowest of its GPUs, so that each may be asked about by itself.
+// allKeep finds the first, of newcomer id, of a width, and all that are on GPU g, who does not keep its deadline, or
+// its limit, by how they slow each other there. A job is as slow as on the slowest of its GPUs, so that each may be
+// asked about by itself.
 func (d *Decider) allKeep(v *sched.View, id sched.JobID, g sched.GPUID, width int) refusal {
 	there := d.on[g]
 	if len(there) == 0 {
@@ -97,7 +98,8 @@ func (d *Decider) onTrial(o sched.JobID) bool {
 	return false
 }
 
-// slowOff returns the slow-down of job o on those of its GPUs that are not among gpus, which are in order; 1 if all are.
+// slowOff returns the slow-down of job o on those of its GPUs that are not among gpus, which are in order; 1 if all
+// are.
 func (d *Decider) slowOff(v *sched.View, o sched.JobID, gpus []sched.GPUID) float64 {
 	slow, asked := 1.0, sched.GPUID(-1)
 	for _, g := range d.held[o] {
@@ -126,8 +128,8 @@ func (d *Decider) size(o sched.JobID) int {
 	return n
 }
 
-// lasts returns how long a trial of job id beside others may last, so many more being on their GPUs than are now. It should be over when each has ended the epoch it is in and gone through
-// another, at the worst slow-down.
+// lasts returns how long a trial of job id next to others may last, so many more being on their GPUs than are now. It
+// should be over when each has ended the epoch it is in and gone through another, at the worst slow-down.
 func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, more int) time.Duration {
 	longest, n := 2*d.know.epoch(v, id), 1
 	for _, o := range others {
@@ -136,8 +138,8 @@ func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, mor
 	return time.Duration(min(float64(longest)*d.ask.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
 }
 
-// spares reports whether job o keeps its deadline after a trial that lasts so long and is undone: it has lost one epoch at
-// the worst slow-down, or all that it can lose, whichever is more.
+// spares reports whether job o keeps its deadline after a trial that lasts so long and is undone: it has lost one epoch
+// at the worst slow-down, or all that it can lose, whichever is more.
 func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool {
 	end := v.Jobs[o].Spec.Deadline
 	if end == 0 {
@@ -149,7 +151,7 @@ func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool
 	return before.Add(time.Duration(cost)) <= end
 }
 
-// started begins the trial of a newcomer, and the epoch of any job that starts.
+// started starts the trial of a newcomer, and the epoch of any job that starts.
 func (d *Decider) started(v *sched.View, e *sched.Event) {
 	id, m := e.Job, &d.jobs[e.Job]
 	if v.Jobs[id].Attempt != sched.Running {
@@ -165,7 +167,7 @@ func (d *Decider) started(v *sched.View, e *sched.Event) {
 	}
 }
 
-// begin has the trial of newcomer id begin at a time: whole epochs from then on count.
+// begin has the trial of newcomer id start at a time: whole epochs from then on count.
 func (d *Decider) begin(v *sched.View, id sched.JobID, from sched.Time) {
 	d.crowd = d.beside(d.held[id], d.crowd)
 	d.jobs[id].until = from.Add(d.lasts(v, id, d.others(id), 0))
@@ -194,7 +196,7 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 		if v.Jobs[id].Attempt != sched.Running {
 			continue
 		}
-		if d.jobs[id].until == sched.Never { // nobody saw it begin
+		if d.jobs[id].until == sched.Never { // no one saw it start
 			d.begin(v, id, max(v.Now, v.Jobs[id].WorkFrom))
 		}
 		d.crowd = d.beside(d.held[id], d.crowd)
@@ -220,12 +222,13 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 type verdict int
 
 const (
-	wait verdict = iota // somebody's whole epoch is not over
+	wait verdict = iota // someone's whole epoch is not over
 	keep
 	undo
 )
 
-// judge judges the trial of newcomer id beside others. An estimate that is violated ends it before all have gone through a whole epoch.
+// judge judges the trial of newcomer id next to others. An estimate that is violated ends it before all have gone
+// through a whole epoch.
 func (d *Decider) judge(v *sched.View, id sched.JobID, others []sched.JobID) verdict {
 	if len(others) == 0 {
 		return keep
@@ -258,7 +261,7 @@ func (d *Decider) keep(v *sched.View, id sched.JobID, others []sched.JobID, out 
 	d.dirty = true
 }
 
-// undo takes newcomer id off its GPUs, at the end of its epoch or at once, never to be put beside the same jobs again.
+// undo takes newcomer id off its GPUs, at the end of its epoch or at once, never to be put next to the same jobs again.
 func (d *Decider) undo(id sched.JobID, others []sched.JobID, atOnce bool, out *sched.Desired) {
 	if m := &d.jobs[id]; !slices.ContainsFunc(m.tried, func(t []sched.JobID) bool { return slices.Equal(t, others) }) {
 		m.tried = append(m.tried, slices.Clone(others))
@@ -272,7 +275,7 @@ func (d *Decider) undo(id sched.JobID, others []sched.JobID, atOnce bool, out *s
 	d.part(append(others, id), out)
 }
 
-// part ends the part of jobs in a trial. Their epochs need not be told any more.
+// part ends the part of jobs in a trial. Their epochs need not be reported any more.
 func (d *Decider) part(jobs []sched.JobID, out *sched.Desired) {
 	for _, o := range jobs {
 		d.jobs[o].from, d.jobs[o].until, d.jobs[o].took = sched.Never, sched.Never, 0

@@ -103,7 +103,7 @@ func NewWorld(seed uint64) *World {
 	if r.IntN(3) == 0 {
 		w.Cluster.Failures = cluster.Failures{MTBF: 10 * time.Minute, Repair: 20 * time.Second, Seed: seed}
 	}
-	if r.IntN(3) == 0 { // what boots begins anew after a cut, so nothing takes time to
+	if r.IntN(3) == 0 { // what boots starts again after a cut, so nothing takes time to
 		w.Cluster.Pools = []cluster.Pool{{PoolSpec: sched.PoolSpec{Name: "spot", GPUs: 2, Max: 4, Price: 1}}}
 	}
 	if r.IntN(2) == 0 {
@@ -121,7 +121,7 @@ func (stated) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	return max(v.Job(j).Spec.WallTime-v.Job(j).WorkNow(v.Now), 0)
 }
 
-// knows is the truth about the jobs of a trace. Of one that is handed in again on a copy it knows nothing: an hour.
+// knows is the truth about the jobs of a trace. Of one that is submitted again on a copy it knows nothing: an hour.
 type knows struct {
 	trace.Oracle
 	jobs int
