@@ -153,10 +153,10 @@ func flagsOf(set *pflag.FlagSet) string {
 
 // Ensure that the page of events has every kind with its word, number and fields.
 func TestReferenceEvents(t *testing.T) {
-	b := page("Events", "`sched/event.go` and `sched/eventform.go`",
+	b := page("Events", "`sched/eventform.go`",
 		"A log is a header line and one JSON line per event. Fields whose value is zero are left out, except those "+
 			"that\nthe table names. The number of a kind is in the hash of a log and never changes.")
-	kinds := reference.Consts(t, "../../sched/event.go", "EventKind")
+	kinds := reference.Consts(t, "../../sched/eventform.go", "EventKind")
 	causes := map[sched.Cause]string{sched.ByDriver: "driver", sched.ByUser: "user", sched.ByEngine: "engine"}
 	rows := [][]string{{"number", "kind", "caused by", "place in an instant", "named fields", "meaning"}}
 	for k := sched.NoEvent + 1; k < sched.EventKinds; k++ {
