@@ -33,7 +33,8 @@ var errUnanswered = errors.New("controller: a ConfigMap could not be read")
 func (c *Controller) known(ctx context.Context, p *v1alpha1.SchedulerPolicySpec,
 	scores *variability.Scores) (k system.Knowledge, read files, err error) {
 	k.Scores = scores
-	if err := checkKeys(p); err != nil {
+	err = checkKeys(p)
+	if err != nil {
 		return k, nil, err
 	}
 	info, err := system.Named(p.System)
@@ -48,11 +49,11 @@ func (c *Controller) known(ctx context.Context, p *v1alpha1.SchedulerPolicySpec,
 	read = make(files)
 	keys := key.Join(info.All(), system.Beliefs)
 	k.Files, err = keys.Read(p.Settings, about, func(path string) (io.ReadCloser, error) {
-		data, err := c.file(ctx, path, read)
-		if path := (*fs.PathError)(nil); err != nil && !errors.As(err, &path) && !apierrors.IsForbidden(err) {
-			unanswered = fmt.Errorf("%w: %w", errUnanswered, err)
+		data, failed := c.file(ctx, path, read)
+		if path := (*fs.PathError)(nil); failed != nil && !errors.As(failed, &path) && !apierrors.IsForbidden(failed) {
+			unanswered = fmt.Errorf("%w: %w", errUnanswered, failed)
 		}
-		return data, err
+		return data, failed
 	})
 	if unanswered != nil {
 		return k, nil, unanswered

@@ -276,9 +276,9 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
-		sys, err := system.Live(&h, known)
+		sys, failed := system.Live(&h, known)
 		l.header = h
-		return sys.Decider, err
+		return sys.Decider, failed
 	}
 	if l.decider, err = l.build(); errors.Is(err, system.ErrBudget) {
 		err = fmt.Errorf("%w; set budgetGPUs of a GPUPool", err)

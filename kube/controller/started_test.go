@@ -32,7 +32,8 @@ func (c *Controller) start(ctx context.Context) (*started, error) {
 		return nil, err
 	}
 	if m := past.State.Memory; m != nil {
-		if err = m.Load(s.state.View(), s.dec); err != nil {
+		err = m.Load(s.state.View(), s.dec)
+		if err != nil {
 			return nil, err
 		}
 	}

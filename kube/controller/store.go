@@ -312,10 +312,10 @@ func (s *store) writeJobs(ids []sched.JobID) error {
 
 // writeJob writes the status of one job, and lets go of what no one asks for again.
 func (s *store) writeJob(id sched.JobID) error {
-	ref, mine := refOf(s.v.Jobs[id].Spec), s.jobs[id]
+	object, mine := refOf(s.v.Jobs[id].Spec), s.jobs[id]
 	mine.touched = false
-	if ref.uid != "" { // else it is forgotten
-		if err := s.writeStatus(ref, mine); err != nil {
+	if object.uid != "" { // else it is forgotten
+		if err := s.writeStatus(object, mine); err != nil {
 			return fmt.Errorf("controller: %w", err)
 		}
 	}
