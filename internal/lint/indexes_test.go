@@ -29,7 +29,7 @@ func TestReferenceDecisions(t *testing.T) {
 			continue
 		}
 		m := adrHead.FindStringSubmatch(string(d.text))
-		if m == nil || !strings.HasPrefix(base, fmt.Sprintf("%04s-", m[1])) {
+		if len(m) < 2 || !strings.HasPrefix(base, fmt.Sprintf("%04s-", m[1])) {
 			t.Errorf("%s: want `# NUMBER. TITLE`, the file's number, then Status, Date, Replaces, Alternatives", d.name)
 			continue
 		}
