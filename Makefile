@@ -17,7 +17,7 @@ MODULES := . $(patsubst %/go.mod,%,$(wildcard */go.mod))
 
 # Packages with goroutines, where the race detector can find something. The decision core is one goroutine by rule
 # (internal/layertest checks it), so racing it would only cost time. Folders that do not exist yet are left out.
-RACE_DIRS := driver/local driver/drivertest manager experiment examples/trainer
+RACE_DIRS := api driver/local driver/drivertest host manager cli/experiment examples/trainer
 
 TESTFLAGS ?=
 # Of one package: the 10 minutes of go test are too few where much else runs.
