@@ -44,6 +44,8 @@ func (s *State) foldAttempt(e *sched.Event) {
 		progressed(&s.view, e)
 	case sched.EpochEnded:
 		s.epochEnded(e)
+	case sched.Saved:
+		saved(&s.view, e)
 	}
 }
 
@@ -100,6 +102,9 @@ func (s *State) arrived(e *sched.Event) {
 	e.Job = sched.JobID(len(v.Jobs))
 	j := sched.Job{Spec: e.Spec, Asked: e.Spec.GPUs.Want, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
 		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef}
+	if e.Spec.Saves {
+		j.Evidence = sched.Declared
+	}
 	v.Users.ID(e.Spec.User)
 	for _, d := range e.Spec.After {
 		if d < 0 || d >= e.Job {
@@ -148,6 +153,17 @@ func started(v *sched.View, e *sched.Event) {
 		v.GPUs[g].Blamed = 0
 	}
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
+	j.Loss.Base = e.Work
+}
+
+// saved folds what shows whether a job keeps its work. What was taken to be kept and is begun again was lost by the
+// stop before.
+func saved(v *sched.View, e *sched.Event) {
+	j := attempt(v, e)
+	j.Evidence = j.Evidence.After(e.Code)
+	if e.Code == sched.FromZero {
+		j.Loss.Work, j.Loss.Carried = j.Loss.Work+j.Loss.Carried, 0
+	}
 }
 
 func progressed(v *sched.View, e *sched.Event) {
@@ -179,6 +195,7 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 
 func (s *State) ended(e *sched.Event) {
 	j := attempt(&s.view, e)
+	takeLoss(j, e)
 	s.release(e, j)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.Time, 0
 	switch e.Outcome {
@@ -202,6 +219,17 @@ func (s *State) ended(e *sched.Event) {
 	default:
 		broken(&s.view, e, "outcome %v", e.Outcome)
 	}
+}
+
+// takeLoss adds up what j, whose attempt ends, has lost by that to others. What fails loses its own.
+func takeLoss(j *sched.Job, e *sched.Event) {
+	j.Loss.Carried = 0
+	if !j.ForOthers(e.Outcome) {
+		return
+	}
+	lost, gained := j.LosesBy(e.Time, e.Work)
+	j.Loss.Work, j.Loss.Carried = j.Loss.Work+lost, gained
+	j.Loss.Stops++
 }
 
 // restUntil keeps a job from being tried again before the time that its end says.
@@ -351,6 +379,7 @@ func (s *State) ordered(e *sched.Event) {
 	case sched.Start:
 		j.Attempts++
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
+		j.Loss.Began, j.Loss.Base = e.Time, j.Work
 		j.GPUs = s.sets.CopyOf(j.Target)
 		hold(&s.view, j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended

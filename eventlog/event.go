@@ -121,7 +121,7 @@ func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
 	switch string(key) {
 	case "code", "count":
 		e.Code, as = int32(s.integer(32)), &s.code
-	case "state", "command", "action":
+	case "state", "command", "action", "what":
 		s.word, as = s.text(), &s.code
 		s.want(s.word != "", "a word")
 	case "from", "not_before", "until":
@@ -350,6 +350,10 @@ func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 		p.Util = s.float32()
 	case "retries":
 		p.Retries = int32(s.integer(32))
+	case "saves":
+		p.Saves = s.boolean()
+	case "preemptible":
+		p.Preempt = sched.Preemptible(s.oneOf(preemptWords))
 	case "after":
 		p.After = int32s(s, p.After)
 	case "task":

@@ -20,6 +20,7 @@ var (
 	shareWords    = []string{"", "shared"}
 	boundaryWords = []string{"", "epoch-end"}
 	consentWords  = []string{"", "allow", "require"}
+	preemptWords  = []string{"", sched.AlwaysPreempt.String(), sched.NeverPreempt.String()}
 	sharingWords  = list(sched.Mechanisms-1, sched.Mechanism.String)
 )
 

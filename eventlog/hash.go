@@ -161,6 +161,20 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 	h.word(uint64(s.NotBef))
 	hashIDs(h, s.After)
 	h.text(s.Task)
+	if s.Saves || s.Preempt != 0 { // the hash of others is as it was before there was this
+		h.word(savesMark)
+		h.word(uint64(s.Preempt)<<1 | one(s.Saves))
+	}
+}
+
+// savesMark opens the words of a job that says how it saves, or whether it may be stopped.
+const savesMark = 0x7361766573
+
+func one(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (h *Hash) nodeSpec(s *sched.NodeSpec) {

@@ -51,13 +51,13 @@ type upcaster struct {
 	line func(line []byte) []byte // header and events; may change line and return it
 }
 
-// upcasters lead from each older schema to the next, oldest first, the last of them to Schema. There is no older one
-// yet; the first would read
+// upcasters lead from each older schema to the next, oldest first, the last of them to Schema.
 //
-//	{"trainyard.log/v1", func(line []byte) []byte {
-//		return bytes.Replace(line, []byte(`"cpus":`), []byte(`"cores":`), 1)
-//	}},
-var upcasters = []upcaster{}
+// v1 knew neither what a job saves (events saved, keys saves and preemptible of arrivals) nor that it may not be
+// stopped: all its lines mean the same in v2.
+var upcasters = []upcaster{
+	{"trainyard.log/v1", func(line []byte) []byte { return line }},
+}
 
 // NewReader reads the header of a log. Errors call the log by name.
 func NewReader(r io.Reader, name string) (*Reader, error) {

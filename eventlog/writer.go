@@ -14,7 +14,7 @@ import (
 )
 
 // Schema names the format that Writer writes.
-const Schema = "trainyard.log/v1"
+const Schema = "trainyard.log/v2"
 
 // maxLine is the longest line of a log in bytes, newline excluded. A line grows with the GPUs of a target only.
 const maxLine = 16 << 20
@@ -269,6 +269,10 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	b = appendInt(b, "epochs", s.Epochs)
 	b = appendFloat32(b, "util", s.Util)
 	b = appendInt(b, "retries", s.Retries)
+	if s.Saves {
+		b = append(key(b, "saves"), "true"...)
+	}
+	b = appendWordOf(b, "preemptible", preemptWords, int(s.Preempt))
 	b = appendSeconds(b, "wall_time", s.WallTime)
 	b = appendSeconds(b, "deadline", time.Duration(s.Deadline))
 	b = appendSeconds(b, "not_before", time.Duration(s.NotBef))

@@ -42,6 +42,8 @@ const (
 	Rejected // Job, Why: refused for good
 	Noted    // Job, Why
 	Released // Job: became eligible (dependencies met, time come)
+	// Job, Attempt, Code = SavedWork ..., Work, Value = steps kept: what shows whether the job keeps its work
+	Saved
 	EventKinds
 )
 
@@ -95,6 +97,7 @@ var (
 	gpuStateWords  = []string{"in-use", "foreign", "missing", "stuck"}
 	gpuTargetWords = []string{"in-use", "quarantined", "resting", "rested"}
 	commandWords   = []string{"", "cancel", "pause", "resume", "requeue"}
+	savedWords     = []string{"work", "nothing", "went-on", "from-zero"}
 	actionWords    = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
 )
 
@@ -118,6 +121,8 @@ var eventForms = [EventKinds]EventForm{
 	StartFailed: {Word: "start-failed", Turn: 30, Job: Named, Attempt: true, Life: true, Moves: true,
 		From: "not_before"},
 	Progressed: {Word: "progressed", Turn: 40, Job: Named, Attempt: true, Life: true, Value: "steps", Bare: true},
+	Saved: {Word: "saved", Turn: 8, Job: Named, Attempt: true, Life: true, Value: "steps", Bare: true, Code: "what",
+		Words: savedWords},
 	EpochEnded: {Word: "epoch", Turn: 50, Job: Named, Attempt: true, Life: true, Value: "epoch"},
 
 	NodeLeft:     {Word: "node-left", Turn: 60, Node: Named, Code: "state", Words: nodeStateWords},

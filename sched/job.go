@@ -31,6 +31,8 @@ type JobSpec struct {
 	Deadline Time          // 0 = none
 	NotBef   Time          // not eligible before; 0 = at once
 	After    []JobID       // jobs that must be done first, however they ended
+	Saves    bool          `json:",omitempty"` // its submitter says how it saves its work
+	Preempt  Preemptible   `json:",omitempty"` // whether it may be stopped for others
 	Task     string        // what a driver of real processes runs, in its own words; "" elsewhere
 }
 
@@ -142,6 +144,7 @@ type Job struct {
 	Trial    bool         // the current target is a trial
 	Requeued bool         // by its user: the live attempt must go
 	Watched  bool         // its epoch ends are reported
+	Evidence Evidence     `json:",omitempty"` // what shows that it keeps its work
 	Up       bool         // the attempt has started: service is being attained, stopping included
 
 	Attempts      int32 // attempts started
@@ -171,6 +174,7 @@ type Job struct {
 	Run     time.Duration // time from started to ended, stopping included, up to Settled
 	Settled Time          // Service and Run are exact at this time and grow while an attempt runs
 
+	Loss     Loss          `json:",omitzero"` // by stops for others
 	Work     time.Duration // work done, in time on Unit GPUs alone, as last reported, at WorkFrom
 	WorkFrom Time          // from when Rate applies (a restart delays it)
 	Rate     float64       // work per time while running; 0 = unknown

@@ -64,6 +64,9 @@ type Checkpoint struct {
 	Ready string `json:"ready,omitempty"`
 }
 
+// Declared reports whether its submitter says how the job saves.
+func (c *Checkpoint) Declared() bool { return *c != Checkpoint{} }
+
 // Signals are the words that Checkpoint.Signal knows.
 var Signals = []string{"TERM", "INT", "HUP", "USR1", "USR2"}
 

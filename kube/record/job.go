@@ -11,8 +11,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// jobSchema is raised when a Job is written otherwise than before.
-const jobSchema = 1
+// jobSchema is raised when a Job is written otherwise than before. The reader takes the one before it as well: 1 knew
+// neither evidence nor losses.
+const jobSchema = 2
 
 // Job is a job as the engine knows it, under its number, with its GPUs by name: the numbers of GPUs are those of one
 // leader.
@@ -55,7 +56,7 @@ func (r *Job) String() string {
 	return string(b)
 }
 
-// Read reads what String wrote. Unknown fields and another schema are errors.
+// Read reads what String wrote, or wrote before. Unknown fields and other schemas are errors.
 func Read(line string) (Job, error) {
 	var s schemed
 	d := json.NewDecoder(bytes.NewReader([]byte(line)))
@@ -63,8 +64,8 @@ func Read(line string) (Job, error) {
 	switch err := d.Decode(&s); {
 	case err != nil:
 		return Job{}, fmt.Errorf("record: %w", err)
-	case s.Schema != jobSchema:
-		return Job{}, fmt.Errorf("record: schema %d, want %d", s.Schema, jobSchema)
+	case s.Schema != jobSchema && s.Schema != jobSchema-1:
+		return Job{}, fmt.Errorf("record: schema %d, want %d or %d", s.Schema, jobSchema-1, jobSchema)
 	case s.ID < 0 || s.Job.Job.Spec == nil:
 		return Job{}, fmt.Errorf("record: job %d with spec %v, want a number >= 0 and a spec", s.ID, s.Job.Job.Spec)
 	}

@@ -129,6 +129,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
 		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, t) }),
+		strictyaml.Key("preemptible", func(key string, n ast.Node) { r.preemptible(key, n, &s.Preempt) }),
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
 		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, t) }),
 		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
@@ -263,6 +264,17 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 		}),
 	})
 	*dst = c
+}
+
+// preemptible reads whether a job may be stopped for others.
+func (r *reader) preemptible(key string, n ast.Node, dst *sched.Preemptible) {
+	word, plain := strictyaml.Plain(n)
+	wish, known := sched.ParsePreemptible(word)
+	if !plain || !known {
+		r.Fail(n, "%s, want after-save, true or false", strictyaml.Describe(key, n))
+		return
+	}
+	*dst = wish
 }
 
 // logs are the words for a progress.From.

@@ -31,6 +31,7 @@ type line struct {
 	Share    string           `json:"share"`
 	Retries  int32            `json:"retries,omitempty"`
 	WallTime int64            `json:"wall_time_ns,omitempty"`
+	Preempt  string           `json:"preemptible,omitempty"`
 	After    []sched.JobID    `json:"after,omitempty"`
 	Task     string           `json:"task"` // SHA-256 of the encoded task
 }
@@ -48,6 +49,9 @@ func hash(jobs []Job, tasks []string) string {
 			Priority: s.Priority, GPUs: s.GPUs, Batch: s.Batch, CPUs: s.CPUs, Memory: s.MemoryGB, GPUMem: s.GPUMemGB,
 			GPUUse: s.Util, Epochs: s.Epochs,
 			Share: shares[s.Share], Retries: s.Retries, WallTime: int64(s.WallTime), After: s.After, Task: tasks[i],
+		}
+		if s.Preempt != sched.AfterSave {
+			l.Preempt = s.Preempt.String()
 		}
 		if err := out.Encode(l); err != nil {
 			panic("jobfile: hash: " + err.Error()) // strings and finite numbers only

@@ -238,6 +238,7 @@ func (p *plan) build(order []int) []Job {
 		e := &p.list[p.of[j]]
 		jobs[id] = Job{Submit: e.submit(), Spec: e.spec, Task: e.task}
 		jobs[id].Spec.Name = p.names[j]
+		jobs[id].Spec.Saves = e.task.Checkpoint.Declared()
 		jobs[id].Spec.After = waits[p.of[j]]
 	}
 	return jobs

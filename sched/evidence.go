@@ -1,0 +1,164 @@
+package sched
+
+import "time"
+
+// Preemptible is the wish of a job's user: whether it may be stopped for others.
+type Preemptible uint8
+
+// Wishes. The zero value leaves it to what shows that the job keeps its work.
+const (
+	AfterSave        Preemptible = iota // with evidence that it saves
+	AlwaysPreempt                       // whatever is known
+	NeverPreempt                        // not at all
+	preemptibleWords = 3
+)
+
+var wishes = [preemptibleWords]string{"after-save", "true", "false"}
+
+// String returns the word of a known wish, as job files and logs have it.
+func (p Preemptible) String() string { return wishes[p] }
+
+// ParsePreemptible returns the wish of a word; false if there is none.
+func ParsePreemptible(word string) (Preemptible, bool) {
+	for i, w := range wishes {
+		if w == word {
+			return Preemptible(i), true
+		}
+	}
+	return 0, false
+}
+
+// Evidence says what shows that a job keeps its work when it is stopped. It is folded from events.
+type Evidence uint8
+
+// Evidence, the weakest first; the last two speak against it.
+const (
+	NoEvidence Evidence = iota
+	Declared            // its submitter says how it saves
+	Seen                // it was seen to save
+	Proven              // an attempt went on from what was kept
+	SavesNot            // it was told to save, had the time, and saved nothing; until it is seen to save
+	ResumesNot          // it saved, and began from zero all the same; until it is proven
+	evidenceWords
+)
+
+var evidences = [evidenceWords]string{"none", "declared", "seen", "proven", "saves-not", "resumes-not"}
+
+// String returns the word of known evidence, as the API has it.
+func (e Evidence) String() string { return evidences[e] }
+
+// Shows reports whether e shows that the job keeps its work.
+func (e Evidence) Shows() bool { return e == Declared || e == Seen || e == Proven }
+
+// What a Saved event tells, as its Code.
+const (
+	SavedWork    int32 = iota // Work and Value = steps are kept
+	SavedNothing              // it was told to save and had the time, and kept nothing
+	WentOn                    // the attempt went on from what was kept
+	FromZero                  // the attempt began from zero although work had been kept
+)
+
+// After returns the evidence once a Saved with the code has come.
+func (e Evidence) After(code int32) Evidence {
+	switch {
+	case code == WentOn:
+		return Proven
+	case code == FromZero || e == ResumesNot:
+		return ResumesNot
+	case code == SavedNothing:
+		return SavesNot
+	case e == Proven:
+		return Proven
+	}
+	return Seen
+}
+
+// Unsaved says what a system does with jobs of which nothing shows that they keep their work when they are stopped.
+type Unsaved uint8
+
+// Rules. The zero value is that of the published systems.
+const (
+	StopUnsaved  Unsaved = iota // they are stopped like any other
+	LeaveUnsaved                // they are not stopped for others
+)
+
+// Protects reports whether j may not be stopped, moved or resized for others.
+func (u Unsaved) Protects(j *Job) bool {
+	if u == StopUnsaved {
+		return false
+	}
+	switch j.Spec.Preempt {
+	case AlwaysPreempt:
+		return false
+	case NeverPreempt:
+		return true
+	}
+	return !j.Evidence.Shows()
+}
+
+// Widths returns the widths at which j may be started: of a protected job that which it asks for alone, since it keeps
+// it to its end.
+func (u Unsaved) Widths(j *Job) Range {
+	if u.Protects(j) {
+		return Range{j.Spec.GPUs.Want, j.Spec.GPUs.Want, j.Spec.GPUs.Want}
+	}
+	return j.Spec.GPUs
+}
+
+// Loss is what a job has lost by being stopped for others. Work is time on Unit GPUs, as Job.Work.
+type Loss struct {
+	Work    time.Duration `json:",omitempty"` // that came to nothing: start-up, what was not saved, the time to stop
+	Stops   int32         `json:",omitempty"` // for others
+	Base    time.Duration `json:",omitempty"` // work with which the latest attempt began
+	Began   Time          `json:",omitempty"` // when the latest attempt was ordered
+	Carried time.Duration `json:",omitempty"` // work that the last stop was taken to leave
+}
+
+// ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's wish.
+func (j *Job) ForOthers(o Outcome) bool {
+	return o == Preempted && !j.Paused && !j.Cancel && !j.Requeued
+}
+
+// LosesBy returns the work that comes to nothing when the latest attempt of j, whose stop was ordered at WorkFrom if it
+// is Stopping, ends at the given time with the work that is kept. As long as nothing has proven that j resumes, all of
+// the attempt counts: a later one may begin from zero.
+func (j *Job) LosesBy(end Time, kept time.Duration) (lost, gained time.Duration) {
+	made := max(j.WorkNow(end)-j.Loss.Base, 0)
+	stopped := end
+	if j.Attempt == Stopping {
+		stopped = j.WorkFrom
+	}
+	var productive time.Duration
+	if j.Up {
+		productive = max(stopped.Sub(j.LastStart), 0)
+	}
+	idle := max(end.Sub(j.Loss.Began)-productive, 0)
+	speed := float64(len(j.GPUs)) / float64(j.Unit()) // at most, where it is not known
+	if made > 0 && productive > 0 {
+		speed = float64(made) / float64(productive)
+	} else {
+		made = ScaleDuration(productive, speed)
+	}
+	if j.Evidence == Proven {
+		gained = min(max(kept-j.Loss.Base, 0), made)
+	}
+	return made - gained + ScaleDuration(idle, speed), gained
+}
+
+// Owes returns from when on the live attempt of j has done twice what j has lost to others, which is when it may be
+// stopped for others again; 0 if it has lost nothing. While its speed is not known it counts as that of its width.
+func (j *Job) Owes(now Time) Time {
+	debt := 2 * j.Loss.Work
+	if debt == 0 {
+		return 0
+	}
+	if j.Rate > 0 && j.Attempt == Running {
+		left := debt - max(j.WorkNow(now)-j.Loss.Base, 0)
+		return max(now, j.WorkFrom).Add(ScaleDuration(max(left, 0), 1/j.Rate))
+	}
+	from := now
+	if j.Up {
+		from = j.LastStart
+	}
+	return from.Add(ScaleDuration(debt, float64(j.Unit())/float64(max(len(j.GPUs), 1))))
+}
