@@ -156,15 +156,8 @@ func started(v *sched.View, e *sched.Event) {
 	j.Loss.Base = e.Work
 }
 
-// saved folds what shows whether a job keeps its work. What was taken to be kept and is begun again was lost by the
-// stop before.
-func saved(v *sched.View, e *sched.Event) {
-	j := attempt(v, e)
-	j.Evidence = j.Evidence.After(e.Code)
-	if e.Code == sched.FromZero {
-		j.Loss.Work, j.Loss.Carried = j.Loss.Work+j.Loss.Carried, 0
-	}
-}
+// saved folds what shows whether a job keeps its work.
+func saved(v *sched.View, e *sched.Event) { attempt(v, e).Shown(e.Code) }
 
 func progressed(v *sched.View, e *sched.Event) {
 	j := attempt(v, e)
@@ -223,12 +216,12 @@ func (s *State) ended(e *sched.Event) {
 
 // takeLoss adds up what j, whose attempt ends, has lost by that to others. What fails loses its own.
 func takeLoss(j *sched.Job, e *sched.Event) {
-	j.Loss.Carried = 0
+	j.Loss.Claimed = 0
 	if !j.ForOthers(e.Outcome) {
 		return
 	}
-	lost, gained := j.LosesBy(e.Time, e.Work)
-	j.Loss.Work, j.Loss.Carried = j.Loss.Work+lost, gained
+	lost, claimed := j.LosesBy(e.Time, e.Work)
+	j.Loss.Work, j.Loss.Claimed = j.Loss.Work+lost, claimed
 	j.Loss.Stops++
 }
 

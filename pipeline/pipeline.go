@@ -36,11 +36,13 @@ type Pipeline struct {
 
 // New returns the Decider of the stages of s that decide about jobs: without its Parts.
 func New(s Stages) *Pipeline {
-	p := &Pipeline{s: s, protection: protection{minRun: s.MinRun, guard: s.Guard, retry: sched.Never},
+	p := &Pipeline{s: s, protection: protection{minRun: s.MinRun, guard: s.Guard, leave: s.Unsaved,
+		rail: s.LossRail, retry: sched.Never},
 		revisions: newRevisions(&s)}
 	p.ranks = ranks{order: s.Order, whole: s.whole(), keepOrder: s.KeepOrder, holders: s.Preempt}
 	p.ranks.turns, _ = s.Order.(sched.Turns)
 	p.walk.victims = victims{books: &p.books, ranks: &p.ranks, protection: &p.protection, place: s.Place}
+	p.walk.free.on = s.KeepFree && s.Unsaved != sched.StopUnsaved
 	p.walk.victims.bound, _ = s.Place.(sched.NodeBound)
 	for _, stage := range s.deciding() {
 		if o, ok := stage.(sched.Observer); ok {
@@ -83,6 +85,11 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Moved, sched.GPUChanged:
 		if n := nodeOf(v, e); n != sched.None {
 			p.nodeChanged(v, n)
+		}
+	case sched.Saved: // it may be stopped now, or not any more, and be started at other widths
+		if p.protection.leave != sched.StopUnsaved {
+			p.changed(v, e.Job)
+			p.books.given.forget()
 		}
 	case sched.EpochEnded:
 		p.dirty = p.dirty || p.s.Allocate != nil // what a job is worth giving may have changed

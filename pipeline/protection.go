@@ -10,12 +10,16 @@ import (
 type protection struct {
 	minRun time.Duration // since the start; 0: none
 	guard  sched.Guard   // nil: none
+	leave  sched.Unsaved // who is not stopped at all
+	rail   bool          // who lost work to others is left alone until it has done twice as much
 	// retry is when the first protected job that was in the way of another loses its protection; Never.
 	retry sched.Time
 }
 
 // any reports whether any holder may be protected.
-func (p *protection) any() bool { return p.minRun > 0 || p.guard != nil }
+func (p *protection) any() bool {
+	return p.minRun > 0 || p.guard != nil || p.leave != sched.StopUnsaved || p.rail
+}
 
 // covers reports whether job id has not run for minRun yet, or is guarded.
 func (p *protection) covers(v *sched.View, id sched.JobID) bool {
@@ -23,17 +27,23 @@ func (p *protection) covers(v *sched.View, id sched.JobID) bool {
 }
 
 // until returns when job id will have run for minRun, at the earliest, and as long as it is guarded; 0 where it does
-// not run.
+// not run, Never where it is not stopped at all.
 func (p *protection) until(v *sched.View, id sched.JobID) sched.Time {
-	started := v.Now
-	switch j := &v.Jobs[id]; j.Attempt {
+	started, j := v.Now, &v.Jobs[id]
+	switch j.Attempt {
 	case sched.Starting:
 	case sched.Running:
 		started = j.LastStart
 	default:
 		return 0
 	}
+	if p.leave.Protects(j) {
+		return sched.Never
+	}
 	until := started.Add(p.minRun)
+	if p.rail {
+		until = max(until, j.Owes(v.Now))
+	}
 	if p.guard != nil {
 		until = max(until, p.guard.Until(v, id, started))
 	}

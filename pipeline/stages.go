@@ -17,6 +17,12 @@ type Stages struct {
 	MinRun time.Duration
 	// Guard, if set, protects attempts as well, for as long as it says. It is Learn that has it hear events.
 	Guard sched.Guard
+	// Unsaved says who is not stopped, moved or resized at all.
+	Unsaved sched.Unsaved
+	// LossRail protects an attempt until it has done twice what its job lost to others.
+	LossRail bool
+	// KeepFree keeps GPUs for the first job that waits for jobs that are not stopped.
+	KeepFree bool
 	// Quantum has order looked at again at every multiple of it while jobs run and jobs wait; 0 = at events only.
 	// Orders whose keys grow while jobs run need one, else nothing would ever preempt between events.
 	Quantum time.Duration
@@ -62,7 +68,7 @@ func (s *Stages) whole() bool { return s.WholePass || s.KeepOrder || s.Allocate 
 // least returns the fewest GPUs with which job id may start.
 func (s *Stages) least(v *sched.View, id sched.JobID) int {
 	if s.Allocate != nil {
-		return int(v.Jobs[id].Spec.GPUs.Min)
+		return int(s.Unsaved.Widths(&v.Jobs[id]).Min)
 	}
 	return width(v, id)
 }

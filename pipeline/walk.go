@@ -11,6 +11,7 @@ type walk struct {
 	no      uint32
 	heads   heads         // groups still to be looked at
 	victims victims       // of the job being placed
+	free    keepFree      // kept for one that waits for jobs that are not stopped
 	taken   []sched.JobID // placed, in walk order
 	takers  takers        // who took which GPU
 	touched []sched.JobID // whose holdings change, in order of first change
@@ -31,6 +32,7 @@ func (w *walk) grow(id sched.JobID, more int) {
 func (w *walk) begin() {
 	w.no++
 	w.taken, w.touched, w.aside = w.taken[:0], w.touched[:0], w.aside[:0]
+	w.free.begin()
 }
 
 // touch notes that this walk changes what job id holds.
@@ -151,7 +153,7 @@ func (w *walk) gatherHeads(b *books, r *ranks, all bool, now float64) {
 	w.heads.begin()
 	worst := r.worstHolder(b, now)
 	for _, i := range r.groups.waiting {
-		if all || w.mayFit(b, r, &r.groups.list[i], worst, now) {
+		if all || w.free.on || w.mayFit(b, r, &r.groups.list[i], worst, now) {
 			w.heads.add(&r.groups, i, w.no)
 		} else {
 			w.heads.hopeless = append(w.heads.hopeless, i)
@@ -201,10 +203,13 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, n int, now float64) verdic
 	victims.begin()
 	evicts := p.s.Preempt && p.s.Allocate == nil
 	if !p.s.Place.Fits(v, p.books.ledger, id, n) && (!evicts || !victims.evictFor(v, id, n, now)) {
+		if evicts {
+			p.walk.free.look(v, p.books.ledger, p.s.Place, id, n)
+		}
 		return misfit
 	}
 	gpus := p.walk.choose(v, &p.s, p.books.ledger, &p.claims, id, n)
-	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) {
+	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) || p.walk.free.bars(v, &p.protection, id, gpus) {
 		victims.reprieveAll()
 		return passedOver
 	}

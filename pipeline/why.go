@@ -58,6 +58,8 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 		}
 	case !p.s.Place.Fits(v, l, id, n):
 		w.Code = explain.WaitFragmented
+	case p.walk.free.job != sched.None && p.walk.free.job != id && p.s.Unsaved.Protects(&v.Jobs[id]):
+		w.Code, w.Jobs = explain.WaitReserved, []sched.JobID{p.walk.free.job}
 	case p.s.Allocate != nil && p.dirty && !p.s.atTurn(v.Now):
 		// something happened, such as its arrival, since they were divided
 		w.Code, w.Until = explain.WaitUndecided, nextMultiple(v.Now, p.s.Round)

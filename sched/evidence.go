@@ -111,7 +111,7 @@ type Loss struct {
 	Stops   int32         `json:",omitempty"` // for others
 	Base    time.Duration `json:",omitempty"` // work with which the latest attempt began
 	Began   Time          `json:",omitempty"` // when the latest attempt was ordered
-	Carried time.Duration `json:",omitempty"` // work that the last stop was taken to leave
+	Claimed time.Duration `json:",omitempty"` // work of the attempt stopped last that is said to be kept
 }
 
 // ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's wish.
@@ -120,9 +120,9 @@ func (j *Job) ForOthers(o Outcome) bool {
 }
 
 // LosesBy returns the work that comes to nothing when the latest attempt of j, whose stop was ordered at WorkFrom if it
-// is Stopping, ends at the given time with the work that is kept. As long as nothing has proven that j resumes, all of
-// the attempt counts: a later one may begin from zero.
-func (j *Job) LosesBy(end Time, kept time.Duration) (lost, gained time.Duration) {
+// is Stopping, ends at the given time with the work that is kept, and how much of the attempt's own is claimed to be
+// kept. As long as nothing has proven that j resumes, that counts as lost too: a later attempt may begin from zero.
+func (j *Job) LosesBy(end Time, kept time.Duration) (lost, claimed time.Duration) {
 	made := max(j.WorkNow(end)-j.Loss.Base, 0)
 	stopped := end
 	if j.Attempt == Stopping {
@@ -139,10 +139,27 @@ func (j *Job) LosesBy(end Time, kept time.Duration) (lost, gained time.Duration)
 	} else {
 		made = ScaleDuration(productive, speed)
 	}
+	lost, claimed = made+ScaleDuration(idle, speed), min(max(kept-j.Loss.Base, 0), made)
 	if j.Evidence == Proven {
-		gained = min(max(kept-j.Loss.Base, 0), made)
+		lost -= claimed
 	}
-	return made - gained + ScaleDuration(idle, speed), gained
+	return lost, claimed
+}
+
+// Shown takes what a Saved event with the code tells: the evidence, and whether the claim of the attempt before was
+// true.
+func (j *Job) Shown(code int32) {
+	proven, l := j.Evidence == Proven, &j.Loss
+	switch {
+	case code == WentOn && !proven:
+		l.Work = max(l.Work-l.Claimed, 0)
+	case code == FromZero && proven:
+		l.Work += l.Claimed
+	}
+	if code == WentOn || code == FromZero {
+		l.Claimed = 0
+	}
+	j.Evidence = j.Evidence.After(code)
 }
 
 // Owes returns from when on the live attempt of j has done twice what j has lost to others, which is when it may be

@@ -132,7 +132,7 @@ func polluxAutoscale(k elastic.Known, facts Facts, s *key.Settings) (st pipeline
 func divideParams(k elastic.Known, s *key.Settings) (elastic.Params, error) {
 	p := elastic.Params{Seed: uint64(Seed.Get(s)), Most: int32(min(KMax.Get(s), math.MaxInt32)),
 		Horizon: Horizon.Get(s),
-		Place:   placer(s), Interval: Interval.Get(s)}
+		Place:   placer(s), Interval: Interval.Get(s), Unsaved: unsaved(s)}
 	batch, lr := Batch.Get(s), LR.Get(s)
 	for i, name := range batchRules {
 		if rule := model.BatchRule(i); name == batch {

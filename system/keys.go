@@ -31,11 +31,19 @@ var (
 	PreemptLimit = key.Int("preempt_limit", "0",
 		"times that a job may be stopped for others within an hour; 0 = any number").
 		Lives(strconv.Itoa(restart.DefaultRails.PerHour))
+	Unsaved = key.Choice("unsaved", "stop", "jobs of which nothing shows that they save their work: stop = they are "+
+		"stopped like others, leave = they are not stopped, moved or resized for others",
+		"stop", "leave").Lives("leave")
+	LossRail = key.Switch("on", "off", "loss_rail", "off", "on = a job that lost work to others is not stopped for "+
+		"others again before an attempt has done twice as much").Lives("on")
+	KeepFree = key.Switch("on", "off", "keep_free", "off", "unsaved=leave: on = GPUs are kept for the first job that "+
+		"does not fit: none that may not be stopped takes them").Lives("on")
 	UserLimit = key.Int("user_limit", "0", "GPUs one user may hold at a time; 0 = no limit")
 )
 
 // Common are the keys that every system takes.
-var Common = key.List{Placement.Key, PackLimit.Key, Profiles.Key, MinRun.Key, PreemptLimit.Key, UserLimit.Key}
+var Common = key.List{Placement.Key, PackLimit.Key, Profiles.Key, MinRun.Key, PreemptLimit.Key, Unsaved.Key,
+	LossRail.Key, KeepFree.Key, UserLimit.Key}
 
 // The keys of what provides nodes. A machine has its own GPUs.
 var (

@@ -41,6 +41,9 @@ func TestPromise16NoThrash(t *testing.T) {
 		Mix: []trace.Width{{GPUs: 1, Share: .6}, {GPUs: 4, Share: .3}, {GPUs: 8, Share: .1}},
 		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .96, Mu: 4, Sigma: .5},
 			{Weight: .04, Mu: 10.5, Sigma: .3}}, Max: 80000}})
+	for i := range adversaries.Jobs { // else none of them may be stopped
+		adversaries.Jobs[i].Spec.Saves = true
+	}
 	preempting, stops := 0, 0
 	for _, info := range system.Table() {
 		if info.Stages == nil {

@@ -117,7 +117,7 @@ func eacoSystem(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
 		Most:     keyMostJobs.Get(s),
 		Patience: keyPatience.Get(s), Alone: keyExclusive.Get(s), LateWait: keyLate.Get(s) == "wait",
 		Parallel: keyParallel.Get(s),
-		UserGPUs: UserLimit.Get(s)}
+		UserGPUs: UserLimit.Get(s), Unsaved: unsaved(s)}
 	if s.Err() != nil {
 		return System{}, s.Err()
 	}

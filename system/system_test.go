@@ -231,6 +231,8 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"replace_every": "3000", "backfill": "on",
 		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"stragglers", "power_cap",
+		// where jobs may not be stopped: unsaved_test.go
+		"unsaved", "loss_rail", "keep_free",
 		// where jobs share: system/eaco
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs",
 		"patience", "model_parallel",

@@ -116,13 +116,13 @@ var table = []Info{
 		Line:    "by arrival; the first that does not fit joins the single job beside which both do most",
 		Assumes: "throughput of pairs, given",
 		Source:  "Narayanan et al., OSDI'20 (Gavel), fifo_packed, without rounds",
-		New:     paired(eaco.FIFOPacked, false), Keys: key.List{keyPairs.Key}, Common: sharingLimits,
+		New:     paired(eaco.FIFOPacked, false), Keys: key.List{keyPairs.Key}, Common: pairLimits,
 	},
 	{
 		Name: "gandiva", Line: "by arrival; one that does not fit joins some single job, drawn at random",
 		Assumes: "throughput of pairs, given", Source: "Narayanan et al., OSDI'20 (Gavel), gandiva, without rounds",
 		New: paired(eaco.Gandiva, true), Keys: key.List{Seed.As("0", "of the draws").Key, keyPairs.Key},
-		Common: sharingLimits,
+		Common: pairLimits,
 	},
 	{
 		Name: "elastic",
@@ -161,8 +161,11 @@ var table = []Info{
 	},
 }
 
-// sharingLimits are the keys of Common of systems that share GPUs.
-var sharingLimits = []string{UserLimit.Name}
+// sharingLimits are the keys of Common of EaCO, pairLimits of systems that pair jobs, which stop none.
+var (
+	sharingLimits = []string{Unsaved.Name, UserLimit.Name}
+	pairLimits    = []string{UserLimit.Name}
+)
 
 // limits are those of systems that place jobs by their own rule.
-var limits = []string{MinRun.Name, PreemptLimit.Name, UserLimit.Name}
+var limits = []string{MinRun.Name, PreemptLimit.Name, Unsaved.Name, LossRail.Name, KeepFree.Name, UserLimit.Name}

@@ -3,6 +3,7 @@ package trace
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ const (
 	wantFactor   = "want -1 for none, or a number from 0 to 1e9"
 	wantClock    = "want a time such as 2017-10-09 07:01:55, from 1970 to 2069"
 	wantLimit    = "want a time such as 1-12:30:00, or UNLIMITED"
+	wantSaves    = "want yes or no, or nothing where it is unknown"
+	wantPreempt  = "want after-save, true or false"
 	wantMaybe    = "want a time from 0 to 100 years, or nothing where it is unknown"
 )
 
@@ -93,6 +96,14 @@ func (r *row) setOptional(j *Job, m meaning, s string) (want string) {
 		n, ok := parseCount(s, math.MaxInt32)
 		j.Attempts = int32(n)
 		return wish(ok, wantBatch)
+	case saves:
+		j.Saves = Saving(1 + slices.Index(savingWords[1:], s))
+		j.Spec.Saves = j.Saves == SavesWork
+		return wish(j.Saves != 0, wantSaves)
+	case preemptible:
+		var ok bool
+		j.Spec.Preempt, ok = sched.ParsePreemptible(s)
+		return wish(ok, wantPreempt)
 	case limit:
 		var ok bool
 		j.Spec.WallTime, ok = parseLimit(s)

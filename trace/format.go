@@ -97,9 +97,11 @@ const (
 	wallTime
 	clamped
 	attempts
-	gpuParts // GPUs in all, in decimals
-	jobType  // model and batch size in one, as in "LM (batch size 20)"
-	limit    // limit on the run time as Slurm prints it
+	saves       // yes or no
+	preemptible // a sched.Preemptible
+	gpuParts    // GPUs in all, in decimals
+	jobType     // model and batch size in one, as in "LM (batch size 20)"
+	limit       // limit on the run time as Slurm prints it
 	// The rest is kept in the row's said until the row is finished.
 	clockSubmit // times by the clock; that of submission becomes the job's at once
 	clockStart

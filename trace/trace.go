@@ -20,9 +20,25 @@ type Job struct {
 	State    string        // how the job ended in the original cluster, in the trace's own word; "" = unknown
 	GPUType  string        // GPU type asked for, by name: a cluster gives it a number; "" = any
 	Attempts int32         // how often the original cluster started it; 0 = unknown
+	Saves    Saving        // whether it keeps its work when it is stopped
 	// thousandths of a GPU asked for in all, if that is no whole number; Spec.GPUs has it rounded up; 0 = Spec.GPUs
 	MilliGPU int32
 }
+
+// Saving says whether a job keeps its work when it is stopped.
+type Saving uint8
+
+// Savings. Jobs of which it is unknown keep all of it, and nothing shows that.
+const (
+	SavingUnknown Saving = iota
+	SavesWork
+	LosesWork // it begins from zero
+)
+
+var savingWords = []string{"", "yes", "no"}
+
+// String returns the word of a known saving, "" if it is unknown.
+func (s Saving) String() string { return savingWords[s] }
 
 // Demand is how many GPUs j asks for, parts of a GPU included.
 func (j *Job) Demand() float64 {

@@ -24,5 +24,7 @@ var trainyardLayout = layout{
 		{name: "wall_time_s", means: wallTime, optional: true},
 		{name: "gpu_type", means: gpuType, optional: true},
 		{name: "attempts", means: attempts, optional: true},
+		{name: "saves", means: saves, optional: true},
+		{name: "preemptible", means: preemptible, optional: true},
 	},
 }

@@ -172,6 +172,13 @@ func appendValue(b []byte, j *Job, m meaning) []byte {
 		return strconv.AppendInt(b, int64(j.Spec.GPUs.Want), 10)
 	case attempts:
 		return appendUnless0(b, int64(j.Attempts))
+	case saves:
+		return append(b, j.Saves.String()...)
+	case preemptible:
+		if j.Spec.Preempt == sched.AfterSave {
+			return b
+		}
+		return append(b, j.Spec.Preempt.String()...)
 	case duration:
 		return sched.AppendSeconds(b, j.Duration)
 	case priority:

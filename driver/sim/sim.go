@@ -269,6 +269,7 @@ func (d *Driver) start(a *sched.Action) {
 func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 	j := &d.attempts.state[id]
 	j.phase, j.from, j.before = running, d.now, j.done
+	again := j.starts > 0
 	if j.starts > 0 || d.runtime.RestartAtFirst {
 		j.from = d.now.Add(d.runtime.restart(&d.jobs[id]))
 	}
@@ -285,7 +286,12 @@ func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 		e.Rate = 0
 		d.queueReport(id)
 	}
-	return append(dst, e)
+	dst = append(dst, e)
+	if again && j.done > 0 && d.jobs[id].Saves == trace.SavesWork {
+		dst = append(dst, sched.Event{Time: d.now, Kind: sched.Saved, Job: id, Attempt: j.attempt, Code: sched.WentOn,
+			Work: j.done})
+	}
+	return dst
 }
 
 // end closes the attempt of job id with the given work done and appends its event.
@@ -295,6 +301,12 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 		d.attempts.idle = 0
 	}
 	dst = d.leave(id, dst)
+	if d.jobs[id].Saves == trace.LosesWork && o != sched.Finished {
+		if work = 0; o == sched.Preempted {
+			dst = append(dst, sched.Event{Time: d.now, Kind: sched.Saved, Job: id, Attempt: j.attempt,
+				Code: sched.SavedNothing})
+		}
+	}
 	j.done, j.phase, j.gpus = work, idle, nil
 	if o == sched.Finished || o == sched.Cancelled {
 		d.attempts.over++

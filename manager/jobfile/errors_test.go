@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, priority, progress, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
+	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, priority, progress, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )

@@ -189,7 +189,7 @@ func (a *Divide) grant(v *sched.View, c *Claim, width int, t sched.TypeID) sched
 
 // Least returns the fewest GPUs that a claim of job j may be given, and whether its speed by width is known.
 func (a *Divide) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
-	c, asked := a.Rates.claim(v, j), v.Jobs[j].Spec.GPUs
+	c, asked := a.Rates.claim(v, j), a.Rates.Unsaved.Widths(&v.Jobs[j])
 	least, possible := c.Least()
 	if !possible {
 		least = int(asked.Want)

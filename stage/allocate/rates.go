@@ -26,6 +26,8 @@ type Rates struct {
 	// then, (Horizon - Restart) at the new speed against Horizon at the old. 0 = restarts are taken to cost nothing.
 	Horizon time.Duration
 	Restart func(model string) time.Duration
+	// Unsaved says which jobs keep the width that they start with, so that it is the one they ask for.
+	Unsaved sched.Unsaved
 
 	factors map[*speedup.Curve][]float64
 	perGPU  map[*speedup.Curve]*speedup.Curve
@@ -64,11 +66,14 @@ type Claim struct {
 func (r *Rates) claim(v *sched.View, j sched.JobID) Claim {
 	job := &v.Jobs[j]
 	c := Claim{ID: j, Held: len(job.Target), Move: 1, curve: r.curve(v, j)}
-	spec := job.Spec
+	spec, widths := job.Spec, r.Unsaved.Widths(job)
+	if widths != spec.GPUs && !c.possible(r, widths.Want) {
+		c.curve = nil
+	}
 	if c.curve == nil {
 		c.Job = elastic.Job{S: r.rigidly(spec.GPUs.Want), Min: int(spec.GPUs.Want), Max: int(spec.GPUs.Want)}
 	} else {
-		c.Job = elastic.Job{S: r.factorsOf(c.curve), Min: int(spec.GPUs.Min), Max: int(spec.GPUs.Max)}
+		c.Job = elastic.Job{S: r.factorsOf(c.curve), Min: int(widths.Min), Max: int(widths.Max)}
 		if r.Most > 0 {
 			c.Max = max(c.Min, min(c.Max, int(r.Most)))
 		}
@@ -84,6 +89,15 @@ func (r *Rates) claim(v *sched.View, j sched.JobID) Claim {
 		c.Left = r.Work.Remaining(v, j).Seconds() * c.asked(job.Unit())
 	}
 	return c
+}
+
+// possible reports whether a speed is known on so many GPUs.
+func (c *Claim) possible(r *Rates, gpus int32) bool {
+	if c.curve == nil {
+		return false
+	}
+	s := r.factorsOf(c.curve)
+	return int(gpus) < len(s) && s[gpus] > 0
 }
 
 // leastMove keeps a width possible although the restart takes all of the horizon.

@@ -10,6 +10,7 @@
 package boa
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ type Params struct {
 	Weight float64
 	Seed   uint64 // of the authors' search
 	Rent   provision.Rent
+	// Unsaved says which jobs keep the width that they start with, and the node that they are on.
+	Unsaved sched.Unsaved
 
 	plan        planner // how widths are found
 	asPublished bool    // when they are found again, and from what
@@ -131,6 +134,9 @@ func (g granting) Revision() uint64 { return uint64(g.w.version()) }
 // of now.
 func (w *widths) toMove(v *sched.View, j sched.JobID) float64 {
 	job := &v.Jobs[j]
+	if w.p.Unsaved.Protects(job) {
+		return math.Inf(1)
+	}
 	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + w.menu.weight(job.Spec)/w.price())
 }
 

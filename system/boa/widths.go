@@ -81,8 +81,8 @@ func (w *widths) Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config)
 // Narrower reports whether job j can run on fewer GPUs than it wants.
 func (w *widths) Narrower(v *sched.View, j sched.JobID, gpus int32) (c sched.Config, ok bool) {
 	chain, phase, _ := w.menu.curves.Chain(v, j)
-	if chain == nil {
-		return sched.Config{}, v.Jobs[j].Spec.GPUs.Has(int(gpus))
+	if can := w.p.Unsaved.Widths(&v.Jobs[j]); chain == nil || !can.Has(int(gpus)) {
+		return sched.Config{}, can.Has(int(gpus))
 	}
 	speed := chain[phase].Speed
 	return sched.Config{}, int(gpus) < len(speed) && speed[gpus] > 0
@@ -107,7 +107,8 @@ func (w *widths) look(v *sched.View, j sched.JobID) *route {
 		r.ahead = slices.ContainsFunc(left, func(i int) bool { return i != left[0] })
 	}
 	r.version = w.version()
-	r.gpus = min(max(r.gpus, spec.GPUs.Min), spec.GPUs.Max)
+	can := w.p.Unsaved.Widths(&v.Jobs[j])
+	r.gpus, r.ahead = min(max(r.gpus, can.Min), can.Max), r.ahead && can.Min < can.Max
 	return r
 }
 
@@ -157,7 +158,7 @@ func (w *widths) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.JobArrived:
 		w.arrived(v, e.Job)
-	case sched.AttemptStarted, sched.Progressed, sched.EpochEnded:
+	case sched.AttemptStarted, sched.Progressed, sched.EpochEnded, sched.Saved:
 		w.route(e.Job).fresh = false
 	case sched.JobChanged:
 		*w.route(e.Job) = route{} // its path was for what it was worth, and could take

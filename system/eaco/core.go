@@ -44,6 +44,8 @@ func (c *core) fold(v *sched.View, e *sched.Event) {
 		c.node(v, e.Node)
 	case sched.GPUChanged:
 		c.node(v, v.GPUs[sched.GPUID(e.Value)].Node)
+	case sched.Saved: // it may be taken on trial now
+		c.dirty = true
 	case sched.JobChanged: // it may have another place in the queue
 		c.waiting = slices.DeleteFunc(c.waiting, func(o sched.JobID) bool { return o == e.Job })
 		c.queued[e.Job], c.dirty = false, true

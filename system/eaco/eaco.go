@@ -32,6 +32,8 @@ type Params struct {
 	Parallel []string
 	// UserGPUs is how many GPUs one user may hold; 0 = no limit.
 	UserGPUs int
+	// Unsaved says whether jobs that do not save may be taken on trial, which may stop them.
+	Unsaved sched.Unsaved
 }
 
 // Defaults.
@@ -75,6 +77,7 @@ type kind struct {
 	types sched.TypeSet
 	memGB float32
 	share bool
+	saves bool // it may be stopped, as after a trial
 	due   bool // a deadline, not the limit, says what it may share
 }
 
@@ -202,7 +205,8 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 		return 0
 	}
 	n := d.need(v, id, late)
-	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
+	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, !d.p.Unsaved.Protects(j),
+		n.share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}

@@ -146,6 +146,8 @@ func (d *Decider) tellRefusal(v *sched.View, r refusal) string {
 		return name + " was taken off those there before"
 	case onTrial:
 		return name + " takes part in a trial"
+	case noSave:
+		return "a trial might stop it, and nothing shows that it saves"
 	case noSlack:
 		return name + " has too little time to spare for a trial that fails"
 	}

@@ -26,6 +26,7 @@ const (
 	tried             // the newcomer was taken off these jobs before
 	onTrial           // there is a trial under way
 	noSlack           // a deadline would not outlast a trial that is undone
+	noSave            // the newcomer may not be stopped, as a trial that is undone would
 )
 
 // admits reports whether job id may have gpus, or why not: at once if no one is there, else on trial, where
@@ -43,6 +44,9 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) refu
 		}
 	}
 	d.crowd = d.beside(gpus, d.crowd)
+	if len(d.crowd) > 0 && d.p.Unsaved.Protects(&v.Jobs[id]) {
+		return refusal{code: noSave, job: id}
+	}
 	if slices.ContainsFunc(d.jobs[id].tried, func(t []sched.JobID) bool { return slices.Equal(t, d.crowd) }) {
 		return refusal{code: tried, job: id}
 	}

@@ -39,13 +39,14 @@ type Params struct {
 	Horizon  time.Duration // in which a restart must pay for itself; 0: restarts are not counted
 	Place    sched.Placer
 	Interval time.Duration // between decisions; 0: at events
+	Unsaved  sched.Unsaved // who keeps the width that it starts with
 	Pays     bool          // FIFO, AFSL and Optimus resize only where that pays for the restart; false: as published
 }
 
 // rates are what divisions go by.
 func (p Params) rates(k Known) *allocate.Rates {
 	return &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, Batch: p.Batch, Seed: p.Seed, LR: p.LR, Most: p.Most,
-		Horizon: p.Horizon}
+		Horizon: p.Horizon, Unsaved: p.Unsaved}
 }
 
 // weighed is rates with the work that is left.
