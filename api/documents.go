@@ -38,6 +38,11 @@ type Job struct {
 	Step  int64   `json:"step,omitempty" doc:"training steps done, as it says"`
 	Total int64   `json:"total,omitempty" doc:"steps in all, as it says"`
 	Speed float64 `json:"speed,omitempty" doc:"progress per time, 1 = on the GPUs asked for, alone"`
+
+	Protected bool    `json:"protected,omitempty" doc:"it is not stopped, moved or resized for others"`
+	Saves     string  `json:"saves,omitempty" doc:"what shows that it keeps its work: declared, seen, proven; against it: saves-not, resumes-not; nothing = neither"`
+	LostSec   float64 `json:"lost_s,omitempty" doc:"work that came to nothing by stops for others, in seconds on the GPUs asked for"`
+	LostStops int     `json:"stops_for_others,omitempty" doc:"how many these were"`
 }
 
 // Failure is how an attempt failed.
@@ -115,12 +120,13 @@ type Submitted struct {
 
 // Estimate is when and where a job is expected to run.
 type Estimate struct {
-	ID    int     `json:"id" doc:"-1 = none: it was not submitted or, with a ref, has no number yet"`
-	Ref   string  `json:"ref,omitempty" doc:"names it, and no other, in a request, also while it has no number"`
-	Name  string  `json:"name"`
-	Older *int    `json:"older,omitempty" doc:"number of the latest job before it that has its name"`
-	Start *Within `json:"start,omitempty" doc:"nothing if nothing is known"`
-	End   *Within `json:"end,omitempty"`
+	ID    int      `json:"id" doc:"-1 = none: it was not submitted or, with a ref, has no number yet"`
+	Ref   string   `json:"ref,omitempty" doc:"names it, and no other, in a request, also while it has no number"`
+	Name  string   `json:"name"`
+	Older *int     `json:"older,omitempty" doc:"number of the latest job before it that has its name"`
+	Start *Within  `json:"start,omitempty" doc:"nothing if nothing is known"`
+	End   *Within  `json:"end,omitempty"`
+	Notes []string `json:"notes,omitempty" doc:"what its submitter may not expect of this system, of it"`
 }
 
 // Within is an interval of time that holds in 8 of 10 cases, and its middle.
@@ -159,6 +165,8 @@ type Why struct {
 	Hurried  bool       `json:"hurried,omitempty" doc:"the time was over before all were tried"`
 	Figures  []Figure   `json:"figures" doc:"what the system goes by"`
 	Last     *Displaced `json:"preempted,omitempty"`
+	Stops    string     `json:"may_be_stopped,omitempty" doc:"whether it may be stopped for others, by what, and what is lost then; nothing where nobody is"`
+	StakeSec float64    `json:"at_stake_s,omitempty" doc:"work that is lost if it is stopped now, in seconds on the GPUs asked for"`
 }
 
 // Ahead is a job before another one.
@@ -175,7 +183,7 @@ type Ahead struct {
 // Remedy is a change that would start a job now.
 type Remedy struct {
 	Text    string   `json:"text"`
-	Change  string   `json:"change" doc:"what would change of the job, gpus, types, wall_time, share, priority, or of the machine, undrain"`
+	Change  string   `json:"change" doc:"what would change of the job, gpus, types, wall_time, share, priority, or of the machine, undrain, or of another job, requeue"`
 	Value   string   `json:"value" doc:"what it would be"`
 	Command string   `json:"command,omitempty" doc:"that does it; empty = it is to be submitted again"`
 	Resize  *Resize  `json:"resize,omitempty"`

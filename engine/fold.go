@@ -101,10 +101,7 @@ func (s *State) arrived(e *sched.Event) {
 	v := &s.view
 	e.Job = sched.JobID(len(v.Jobs))
 	j := sched.Job{Spec: e.Spec, Asked: e.Spec.GPUs.Want, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
-		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef}
-	if e.Spec.Saves {
-		j.Evidence = sched.Declared
-	}
+		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef, Evidence: sched.DeclaredBy(e.Spec)}
 	v.Users.ID(e.Spec.User)
 	for _, d := range e.Spec.After {
 		if d < 0 || d >= e.Job {

@@ -77,11 +77,12 @@ const (
 	OtherGPUs                     // Spec.GPUs: another width of those it allows, or fewer
 	HigherPriority                // Spec.Priority
 	MoreBudget                    // of a system that rents
+	RequeueOther                  // a job that may not be stopped for others, which its user puts back in the queue
 )
 
-var changes = [...]string{"undrain", "types", "wall_time", "share", "gpus", "priority", "budget"}
+var changes = [...]string{"undrain", "types", "wall_time", "share", "gpus", "priority", "budget", "requeue"}
 
-// String returns the key of a job file that is to be changed, "undrain" or "budget".
+// String returns the key of a job file that is to be changed, "undrain", "budget" or "requeue".
 func (c Change) String() string { return changes[c] }
 
 // Remedy is a change with which the system would start the job, as it was found to do on a copy.
@@ -91,6 +92,8 @@ type Remedy struct {
 	Drained   []sched.GPUID  // Undrain: GPUs that were drained one by one and are to be used again
 	Machine   bool           // Undrain: so is the machine
 	Budget    float64        // MoreBudget: in GPUs
+	Requeue   sched.JobID    // RequeueOther: the job
+	Loses     time.Duration  // RequeueOther: its work that is lost by that
 	GPUs      []sched.GPUID  // that it would be given
 	At        sched.Time     // when: now, at the system's next turn, or once nodes have booted
 	Displaces []sched.JobID  // jobs that would have to go for it, by JobID

@@ -42,7 +42,7 @@ func (f *forecaster) Take(h eventlog.Header, v *sched.View, dec sched.Decider,
 		return nil, err
 	}
 	total := func(j sched.JobID, _ *sched.JobSpec) float64 { return f.steps.Total(j) }
-	return &moment{m, f.steps.Left(v, total), f.steps.Guesses()}, nil
+	return &moment{m, f.steps.Left(v, total), f.steps.Guesses(), sched.UnsavedOf(h.Settings)}, nil
 }
 
 // moment is a moment, with what jobs said of their steps by then.
@@ -50,12 +50,13 @@ type moment struct {
 	m       *whatif.Moment
 	left    func(sched.JobID) (time.Duration, bool) // of their work
 	guessed map[sched.JobID]bool                    // whose speed was never measured
+	leave   sched.Unsaved                           // who is stopped by his user alone
 }
 
 func (m *moment) View() *sched.View { return m.m.View() }
 
 func (m *moment) Remedies(ctx context.Context, job sched.JobID) (*explain.Remedies, error) {
-	return m.m.Remedies(ctx, job, whatif.RemedyOptions{})
+	return m.m.Remedies(ctx, job, whatif.RemedyOptions{Unsaved: m.leave})
 }
 
 func (m *moment) Forecast(ctx context.Context, of []sched.JobID, planned []*sched.JobSpec) (*explain.Forecast, error) {

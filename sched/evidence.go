@@ -18,6 +18,9 @@ var wishes = [preemptibleWords]string{"after-save", "true", "false"}
 // String returns the word of a known wish, as job files and logs have it.
 func (p Preemptible) String() string { return wishes[p] }
 
+// PreemptibleWords returns the words of all wishes.
+func PreemptibleWords() []string { return wishes[:] }
+
 // ParsePreemptible returns the wish of a word; false if there is none.
 func ParsePreemptible(word string) (Preemptible, bool) {
 	for i, w := range wishes {
@@ -46,6 +49,14 @@ var evidences = [evidenceWords]string{"none", "declared", "seen", "proven", "sav
 
 // String returns the word of known evidence, as the API has it.
 func (e Evidence) String() string { return evidences[e] }
+
+// DeclaredBy returns the evidence that a job comes with.
+func DeclaredBy(s *JobSpec) Evidence {
+	if s.Saves {
+		return Declared
+	}
+	return NoEvidence
+}
 
 // Shows reports whether e shows that the job keeps its work.
 func (e Evidence) Shows() bool { return e == Declared || e == Seen || e == Proven }
@@ -81,6 +92,19 @@ const (
 	StopUnsaved  Unsaved = iota // they are stopped like any other
 	LeaveUnsaved                // they are not stopped for others
 )
+
+var unsavedWords = [...]string{"stop", "leave"}
+
+// String returns the word of a known rule, which is the value of the key unsaved.
+func (u Unsaved) String() string { return unsavedWords[u] }
+
+// UnsavedOf returns the rule that settings name; StopUnsaved where they name none.
+func UnsavedOf(settings map[string]string) Unsaved {
+	if settings["unsaved"] == LeaveUnsaved.String() {
+		return LeaveUnsaved
+	}
+	return StopUnsaved
+}
 
 // Protects reports whether j may not be stopped, moved or resized for others.
 func (u Unsaved) Protects(j *Job) bool {

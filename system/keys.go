@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system/key"
 )
 
@@ -31,9 +32,9 @@ var (
 	PreemptLimit = key.Int("preempt_limit", "0",
 		"times that a job may be stopped for others within an hour; 0 = any number").
 		Lives(strconv.Itoa(restart.DefaultRails.PerHour))
-	Unsaved = key.Choice("unsaved", "stop", "jobs of which nothing shows that they save their work: stop = they are "+
+	Unsaved = key.Choice("unsaved", sched.StopUnsaved.String(), "jobs of which nothing shows that they save their work: stop = they are "+
 		"stopped like others, leave = they are not stopped, moved or resized for others",
-		"stop", "leave").Lives("leave")
+		sched.StopUnsaved.String(), sched.LeaveUnsaved.String()).Lives(sched.LeaveUnsaved.String())
 	LossRail = key.Switch("on", "off", "loss_rail", "off", "on = a job that lost work to others is not stopped for "+
 		"others again before an attempt has done twice as much").Lives("on")
 	KeepFree = key.Switch("on", "off", "keep_free", "off", "unsaved=leave: on = GPUs are kept for the first job that "+

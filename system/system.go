@@ -76,6 +76,9 @@ func (i *Info) CommonKeys() key.List {
 	return keys
 }
 
+// Stops reports whether the system may stop, move or resize a job for others.
+func (i *Info) Stops() bool { return i.Common == nil || slices.Contains(i.Common, Unsaved.Name) }
+
 // ProvisioningKeys returns those of Provisioning that are for this system.
 func (i *Info) ProvisioningKeys() key.List {
 	keys := slices.Clone(Provisioning)
@@ -132,7 +135,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 	if err != nil {
 		return System{}, err
 	}
-	protect(k, s, &st)
+	protect(k, s, i.Stops(), &st)
 	st.UserLimit = UserLimit.Get(s)
 	rules, err := i.provision(k, s, st.Allocate != nil)
 	if err != nil {

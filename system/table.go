@@ -15,22 +15,22 @@ var table = []Info{
 	{
 		Name: "fifo", Line: "by arrival; the first that does not fit holds up all behind it",
 		Assumes: "nothing", Source: "YARN-CS as in Gu et al., NSDI'19",
-		Stages: plain(baseline.FIFO),
+		Stages: plain(baseline.FIFO), Common: steady,
 	},
 	{
 		Name: "fifo-skip", Line: "by arrival; those that do not fit are passed over, without reservation",
 		Assumes: "nothing", Source: "best-effort backfill, released Tiresias simulator (fjf)",
-		Stages: plain(baseline.FIFOSkip),
+		Stages: plain(baseline.FIFOSkip), Common: steady,
 	},
 	{
 		Name: "fifo-easy", Line: "by arrival; the first that does not fit gets a reservation, others fill the gaps",
 		Assumes: "work of each job", Source: "EASY backfilling, Lifka, JSSPP'95",
-		Stages: knowing(baseline.FIFOEasy),
+		Stages: knowing(baseline.FIFOEasy), Common: steady,
 	},
 	{
 		Name: "sjf", Line: "shortest job first, not preemptive; the first that does not fit holds up all behind it",
 		Assumes: "work of each job", Source: "textbook; HeliosArtifact, SC'21",
-		Stages: knowing(baseline.SJF),
+		Stages: knowing(baseline.SJF), Common: steady,
 	},
 	{
 		Name: "srtf", Line: "shortest remaining time first, preemptive",
@@ -167,5 +167,9 @@ var (
 	pairLimits    = []string{UserLimit.Name}
 )
 
+// steady are those of systems that stop nobody for others.
+var steady = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, UserLimit.Name}
+
 // limits are those of systems that place jobs by their own rule.
-var limits = []string{MinRun.Name, PreemptLimit.Name, Unsaved.Name, LossRail.Name, KeepFree.Name, UserLimit.Name}
+var limits = []string{MinRun.Name, PreemptLimit.Name, Unsaved.Name, LossRail.Name, KeepFree.Name,
+	UserLimit.Name}

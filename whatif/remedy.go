@@ -32,6 +32,7 @@ const (
 	OtherGPUs       = explain.OtherGPUs
 	HigherPriority  = explain.HigherPriority
 	MoreBudget      = explain.MoreBudget
+	RequeueOther    = explain.RequeueOther
 )
 
 // RemedyOptions say what may be changed in addition to what a job says of itself.
@@ -40,6 +41,8 @@ type RemedyOptions struct {
 	Budgeted func(gpus float64) System
 	Budget   float64 // as it is
 	World    World   // in which nodes boot
+	// Unsaved says which jobs only their users stop.
+	Unsaved sched.Unsaved
 }
 
 // Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy
@@ -75,6 +78,9 @@ func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (
 		if err := s.raise(&o); err != nil {
 			return &s.found, err
 		}
+	}
+	if err := s.requeue(&o); err != nil {
+		return &s.found, err
 	}
 	slices.SortStableFunc(s.found.List, func(a, b Remedy) int {
 		return cmp.Or(cmp.Compare(min(len(a.Displaces), 1), min(len(b.Displaces), 1)), cmp.Compare(a.Change, b.Change))

@@ -81,6 +81,7 @@ type writer struct {
 	brief  *pipeline.Brief
 	says   text.Renderer
 	ref    func(sched.JobID, *sched.JobSpec) string
+	leave  sched.Unsaved // who is not stopped for others
 }
 
 // writer is for the one who looks: rows that were read before would be older than the View, and a job that has just
@@ -95,7 +96,8 @@ func (s *Server) writer(v *sched.View) *writer {
 		}
 		return last
 	}
-	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref}
+	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
+		sched.UnsavedOf(s.o.Host.Header().Settings)}
 }
 
 // when says a time as RFC 3339.
@@ -120,6 +122,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 			len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
 	doc.Owner, doc.Ref = spec.User, x.ref(id, spec)
+	x.saving(&doc, j)
 	if int(id) < len(x.rows) {
 		x.ended(&doc, j, &x.rows[id])
 	}
@@ -147,6 +150,14 @@ func (x *writer) job(id sched.JobID) api.Job {
 		doc.Speed = j.Rate
 	}
 	return doc
+}
+
+// saving says whether the job may be stopped for others, and what that has cost.
+func (x *writer) saving(doc *api.Job, j *sched.Job) {
+	if doc.Protected = x.leave.Protects(j); j.Evidence != sched.NoEvidence {
+		doc.Saves = j.Evidence.String()
+	}
+	doc.LostSec, doc.LostStops = j.Loss.Work.Seconds(), int(j.Loss.Stops)
 }
 
 // ended says how the last attempt of a job ended.
@@ -178,6 +189,9 @@ func (x *writer) why(j *sched.Job, id sched.JobID) string {
 	}
 	if len(j.Target) > 0 && x.brief.Unmeasured(id) {
 		return x.says.Unmeasured(id)
+	}
+	if x.leave.Protects(j) {
+		return "not stopped for others"
 	}
 	return ""
 }

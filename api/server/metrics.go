@@ -98,6 +98,7 @@ var (
 	descRestarts    = desc("restarts_total", "Attempts beyond the first of a job.")
 	descResizes     = desc("resizes_total", "Targets exchanged for a set of another size.")
 	descService     = desc("gpu_seconds_total", "GPU time that jobs attained.")
+	descLost        = desc("lost_gpu_seconds_total", "GPU time of jobs that came to nothing, by cause.", "cause")
 	descEnergy      = desc("energy_joules_total",
 		"Energy of the GPUs since the first job arrived, as far as it is measured.")
 	descStreams = desc("streams", "Streams that are open.")
@@ -106,7 +107,7 @@ var (
 // Describe sends the names of the figures.
 func (standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts,
-		descResizes, descService, descEnergy, descStreams} {
+		descResizes, descService, descLost, descEnergy, descStreams} {
 		ch <- d
 	}
 }
@@ -115,7 +116,7 @@ func (standing) Describe(ch chan<- *prometheus.Desc) {
 type tally struct {
 	jobs, gpus, outcomes           map[string]int
 	preemptions, restarts, resizes int
-	service, energy                float64
+	service, lost, energy          float64
 }
 
 // Collect looks at the manager. One that does not answer in time has no such figures.
@@ -146,6 +147,7 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 	send(descRestarts, prometheus.CounterValue, float64(t.restarts))
 	send(descResizes, prometheus.CounterValue, float64(t.resizes))
 	send(descService, prometheus.CounterValue, t.service)
+	send(descLost, prometheus.CounterValue, t.lost, "stopped-for-others")
 	send(descEnergy, prometheus.CounterValue, t.energy)
 	send(descStreams, prometheus.GaugeValue, float64(len(x.s.guard.streams)))
 }
@@ -160,6 +162,7 @@ func (x standing) count(v *sched.View, t *tally) {
 		t.restarts += max(int(j.Attempts)-1, 0)
 		t.resizes += int(j.Resizes)
 		t.service += float64(j.ServiceNow(v.Now))
+		t.lost += j.Loss.Work.Seconds() * float64(j.Unit())
 	}
 	for g := range v.GPUs {
 		state := gpuDoc(v, sched.GPUID(g)).State

@@ -78,7 +78,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if err != nil {
 		return api.Why{}, err
 	}
-	x := whyWriter{s.says(a.View), a, id}
+	x := whyWriter{s.says(a.View), a, id, sched.UnsavedOf(s.o.Host.Header().Settings)}
 	x.Forecast = a.Forecast
 	return x.why(doc), nil
 }
@@ -86,8 +86,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 // whyWriter makes documents of an answer.
 type whyWriter struct {
 	text.Renderer
-	a  *Answer
-	id sched.JobID
+	a     *Answer
+	id    sched.JobID
+	leave sched.Unsaved // who is not stopped for others
 }
 
 // mostAhead is how many of the jobs ahead are listed.
@@ -119,10 +120,20 @@ func (x *whyWriter) why(job api.Job) api.Why {
 			doc.Soon = x.rfc3339(r.At)
 		}
 	}
+	x.stops(&doc)
 	if a.Last != nil {
 		doc.Last = x.displaced(a.Last)
 	}
 	return doc
+}
+
+// stops says whether the job may be stopped for others.
+func (x *whyWriter) stops(doc *api.Why) {
+	j := x.View.Job(x.id)
+	if j.State == sched.Done && j.Loss.Stops == 0 || x.leave == sched.StopUnsaved && j.Loss.Stops == 0 {
+		return
+	}
+	doc.Stops, doc.StakeSec = x.Stops(x.id, x.leave), text.Stake(x.View, j).Seconds()
 }
 
 // sentence says how the job stands, also of one that runs or is done.
@@ -200,6 +211,9 @@ func (x *whyWriter) remedy(r *whatif.Remedy) api.Remedy {
 		doc.Command = fmt.Sprintf("trainyard resize %d --gpus %s", x.id, doc.Value)
 	case whatif.Undrain:
 		doc.Command = undrain(r, doc.Value)
+	case whatif.RequeueOther:
+		doc.Command = fmt.Sprintf("trainyard requeue %d", r.Requeue)
+		return doc
 	}
 	if n := len(r.Displaces); n > 0 {
 		doc.Text += fmt.Sprintf(", in place of %s", x.Name(r.Displaces[0]))
@@ -227,6 +241,9 @@ func (x *whyWriter) changed(r *whatif.Remedy) (value, said string) {
 	switch r.Change {
 	case whatif.Undrain:
 		return strings.Join(x.gpuNames(r.Drained), " "), "with what is drained in use again"
+	case whatif.RequeueOther:
+		return strconv.Itoa(int(r.Requeue)), fmt.Sprintf("once %s is put back in the queue, which loses it %s",
+			x.Name(r.Requeue), text.Work(r.Loses))
 	case whatif.MoreTypes:
 		for t, name := range x.View.Types {
 			if s.Types.Has(sched.TypeID(t)) && !x.View.Job(x.id).Spec.Types.Has(sched.TypeID(t)) {

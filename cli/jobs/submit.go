@@ -21,13 +21,15 @@ import (
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // handIn are the flags and arguments that say which jobs are meant: those of a file, or one command.
 type handIn struct {
-	gpus string
-	name string
-	dry  bool
+	gpus    string
+	name    string
+	preempt string
+	dry     bool
 }
 
 // define adds the flags.
@@ -35,6 +37,8 @@ func (f *handIn) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.gpus, "gpus", "1", "`N` GPUs or slots for the command, or MIN-MAX where it may be resized")
 	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
+	fs.StringVar(&f.preempt, "preemptible", "", "whether the command may be stopped for others: after-save (once something shows\nthat it saves, the default), true or false")
+	term.CompleteFlag(cmd, "preemptible", term.OneOf(sched.PreemptibleWords))
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }
 
@@ -59,8 +63,8 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	switch {
 	case isCommand(cmd):
 		return f.inline(cmd, args)
-	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name"):
-		return s, term.Usagef("%s: --gpus and --name are for a command; those of %s stand in it", term.OwnName(cmd), args[0])
+	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name") || cmd.Flags().Changed("preemptible"):
+		return s, term.Usagef("%s: --gpus, --name and --preemptible are for a command; those of %s stand in it", term.OwnName(cmd), args[0])
 	case name == "-":
 		name = "standard input"
 		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), jobfile.MaxFile+1))
@@ -118,6 +122,12 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
 	if name != "" {
 		job["name"] = name
+	}
+	if cmd.Flags().Changed("preemptible") {
+		if _, known := sched.ParsePreemptible(f.preempt); !known {
+			return s, term.Usagef("%s: --preemptible %s, want %s", verb, term.ShellWord(f.preempt), strings.Join(sched.PreemptibleWords(), ", "))
+		}
+		job["preemptible"] = f.preempt
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON is YAML
@@ -198,8 +208,28 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission
 	if err := term.WriteText(cmd.OutOrStdout(), b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"), sameNames(&doc))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"), sameNames(&doc)+jobNotes(&doc))
 	return nil
+}
+
+// jobNotes says what submitters may not expect, a line for all jobs in a row of which it is true.
+func jobNotes(doc *api.Submitted) string {
+	var b strings.Builder
+	for i := 0; i < len(doc.Jobs); {
+		end := i + 1
+		for end < len(doc.Jobs) && slices.Equal(doc.Jobs[end].Notes, doc.Jobs[i].Notes) {
+			end++
+		}
+		who := fmt.Sprintf("job %d", doc.Jobs[i].ID)
+		if end-i > 1 {
+			who = fmt.Sprintf("jobs %d to %d: each", doc.Jobs[i].ID, doc.Jobs[end-1].ID)
+		}
+		for _, note := range doc.Jobs[i].Notes {
+			fmt.Fprintf(&b, "%s %s\n", who, note)
+		}
+		i = end
+	}
+	return b.String()
 }
 
 // sameNames says which jobs have the names of others, which are known by their numbers from now on.

@@ -95,6 +95,9 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	if doc.Hurried {
 		b.WriteString(term.Entry("", "there was no time to try all changes", width))
 	}
+	if doc.Stops != "" {
+		b.WriteString(term.Entry("stops", "it "+doc.Stops, width))
+	}
 	if d := doc.Last; d != nil {
 		b.WriteString(term.Entry("lost", lostText(d, now), width))
 	}

@@ -60,7 +60,7 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	if m.Resumed() && !f.work.Quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
-	f.warn(cmd, o.Jobs)
+	f.warn(cmd, o.Jobs, sched.UnsavedOf(m.Header().Settings))
 	if !m.Resumed() {
 		f.work.Warn(cmd, o.Jobs.Jobs)
 	}
@@ -112,9 +112,21 @@ func resumedText(rows []host.Row, jobs int, dir string) string {
 }
 
 // warn says what a job file asks for and no one sees to.
-func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File) {
+func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) {
 	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 || j.Spec.GPUMemGB > 0 })
-	if counts && !f.work.Quiet {
+	if f.work.Quiet {
+		return
+	}
+	left := 0
+	for i := range jobs.Jobs {
+		if s := &jobs.Jobs[i].Spec; leave.Protects(&sched.Job{Spec: s, Evidence: sched.DeclaredBy(s)}) {
+			left++
+		}
+	}
+	if left > 0 && len(jobs.Jobs) > 1 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %d of %s will not be stopped for others until they are seen to save\n", left, term.Counted(len(jobs.Jobs), "job"))
+	}
+	if counts {
 		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not looked at yet")
 	}
 }

@@ -171,7 +171,7 @@ func (r *rig) kill() {
 // job describes a job of so many GPUs.
 func (r *rig) job(name string, gpus int32, change ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: name},
-		Spec: v1alpha1.TrainingJobSpec{
+		Spec: v1alpha1.TrainingJobSpec{Preemptible: v1alpha1.PreemptAlways,
 			GPUs: v1alpha1.Width{Min: gpus}, Checkpoint: v1alpha1.Checkpoint{GraceSeconds: 10},
 			Template: corev1.PodTemplateSpec{
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "train", Image: "none"}}}}}}

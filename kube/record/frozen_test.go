@@ -32,7 +32,8 @@ type frozen struct {
 	Rest    []byte
 }
 
-// Ensure that records, clusters and memories which an earlier version wrote are read, and written again byte for byte.
+// Ensure that records, clusters and memories which an earlier version wrote are read, and written again byte for byte but
+// for the schema of records, which was 1 then and had no evidence and no losses.
 func TestFrozen(t *testing.T) {
 	files, err := filepath.Glob("testdata/frozen/*.json")
 	if err != nil || len(files) < 5 {
@@ -71,7 +72,7 @@ func (f *frozen) check(t *testing.T) {
 	}
 	for id := range f.Jobs {
 		j := record.Of(v, sched.JobID(id), 7)
-		if got := j.String(); got != f.Jobs[id] {
+		if got := j.String(); got != strings.Replace(f.Jobs[id], `{"Schema":1,`, `{"Schema":2,`, 1) {
 			t.Errorf("record of job %d:\n got %s\nwant %s", id, got, f.Jobs[id])
 		}
 		if got := memory.SaveJob(sys.Decider, sched.JobID(id)); !bytes.Equal(got, f.Memory[id]) {

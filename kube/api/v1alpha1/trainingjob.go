@@ -72,6 +72,10 @@ type TrainingJobSpec struct {
 	Sharing Sharing `json:"sharing,omitempty,omitzero"`
 	// Priority ranks jobs where the policy looks at it; the larger first.
 	Priority int32 `json:"priority,omitempty"`
+	// Preemptible says whether the job may be stopped, moved or resized for others: AfterSave (default: where
+	// checkpoint.path is on a volume that outlives pods), Always or Never.
+	// +kubebuilder:validation:Enum=AfterSave;Always;Never
+	Preemptible Preemptible `json:"preemptible,omitempty"`
 	// GPUTypes are the product names that will do, of which a gang gets one; empty means any.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
@@ -109,6 +113,16 @@ func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
 	}
 	return nil
 }
+
+// Preemptible is a wish: whether a job may be stopped for others.
+type Preemptible string
+
+// Wishes; "" is AfterSave.
+const (
+	PreemptAfterSave Preemptible = "AfterSave"
+	PreemptAlways    Preemptible = "Always"
+	PreemptNever     Preemptible = "Never"
+)
 
 // Width is a range of GPUs.
 //

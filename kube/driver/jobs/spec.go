@@ -29,7 +29,8 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSp
 		Name: tj.Name, User: tj.Namespace, Task: string(tj.UID), Model: in.Profile.Model, Class: in.Profile.Class,
 		Submit: max(since(origin, tj.CreationTimestamp.Time), 0), Priority: in.Priority, GPUs: width(in.GPUs),
 		GPUMemGB: float32(in.Sharing.MemoryGiB), Util: float32(in.Sharing.UsePercent) / 100,
-		Epochs: in.Profile.Epochs, Retries: in.Retries,
+		Epochs: in.Profile.Epochs, Retries: in.Retries, Saves: in.Checkpoint.Path != "" && notKept(tj) == "",
+		Preempt: wishes[in.Preemptible],
 	}
 	if in.Sharing.Allowed {
 		s.Share = sched.ShareAllow
@@ -48,6 +49,11 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSp
 		return nil, cmp.Or(s.Validate(), err) // what will never do comes first
 	}
 	return s, s.Validate()
+}
+
+// wishes are those of jobs about being stopped for others.
+var wishes = map[v1alpha1.Preemptible]sched.Preemptible{
+	v1alpha1.PreemptAlways: sched.AlwaysPreempt, v1alpha1.PreemptNever: sched.NeverPreempt,
 }
 
 // errNoType says that a job asks for GPUs of types that are not known: they may be, later.

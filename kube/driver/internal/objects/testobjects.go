@@ -62,7 +62,7 @@ func Job(name string, width int32, env map[string]string) *v1alpha1.TrainingJob 
 		c.Env = append(c.Env, corev1.EnvVar{Name: k, Value: env[k]})
 	}
 	meta := metav1.ObjectMeta{Namespace: Namespace, Name: name, Finalizers: []string{v1alpha1.Finalizer}}
-	return &v1alpha1.TrainingJob{ObjectMeta: meta, Spec: v1alpha1.TrainingJobSpec{
+	return &v1alpha1.TrainingJob{ObjectMeta: meta, Spec: v1alpha1.TrainingJobSpec{Preemptible: v1alpha1.PreemptAlways,
 		GPUs: v1alpha1.Width{Min: width}, Checkpoint: v1alpha1.Checkpoint{GraceSeconds: 30},
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}},
 	}}

@@ -1,0 +1,92 @@
+package text
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Unstoppable says why job j, which its system protects, is not stopped for others.
+func Unstoppable(j *sched.Job) string {
+	switch {
+	case j.Spec.Preempt == sched.NeverPreempt:
+		return "its user wants that"
+	case j.Evidence == sched.SavesNot:
+		return "it was told to save and saved nothing"
+	case j.Evidence == sched.ResumesNot:
+		return "it saves, but began from zero all the same"
+	}
+	return "nothing shows that it saves"
+}
+
+// stoppable says by what job j may be stopped for others.
+func stoppable(j *sched.Job) string {
+	if j.Spec.Preempt == sched.AlwaysPreempt {
+		return "its user allows that"
+	}
+	switch j.Evidence {
+	case sched.Declared:
+		return "its submitter says how it saves"
+	case sched.Seen:
+		return "it was seen to save"
+	case sched.Proven:
+		return "it went on from what it had saved"
+	}
+	return "this system stops any job"
+}
+
+// Stops says whether the job may be stopped for others, by what evidence, what a stop now would cost, and what others
+// have cost so far.
+func (r *Renderer) Stops(id sched.JobID, leave sched.Unsaved) string {
+	j := r.View.Job(id)
+	said := "may be stopped for others: " + stoppable(j)
+	if leave.Protects(j) {
+		said = "is not stopped for others: " + Unstoppable(j)
+	}
+	if stake := Stake(r.View, j); stake >= time.Second {
+		said += fmt.Sprintf("; a stop now would lose %s", Work(stake))
+	}
+	if l := &j.Loss; l.Stops > 0 {
+		times := "a stop"
+		if l.Stops > 1 {
+			times = fmt.Sprintf("%d stops", l.Stops)
+		}
+		said += fmt.Sprintf("; %s lost so far in %s", Work(l.Work), times)
+	}
+	return said
+}
+
+// Stake is the work that j, which runs, loses if it is stopped now: all of its own where nothing shows that it saves,
+// else none that is known of.
+func Stake(v *sched.View, j *sched.Job) time.Duration {
+	if j.Attempt != sched.Running || j.Evidence.Shows() {
+		return 0
+	}
+	lost, _ := j.LosesBy(v.Now, j.Loss.Base)
+	return lost
+}
+
+// Work says an amount of work for people, to the second.
+func Work(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d s", int(d.Seconds()))
+}
+
+// Left says what a submitter may not expect: that j is not stopped for others, or not resized.
+func Left(j *sched.Job, leave sched.Unsaved) (notes []string) {
+	if !leave.Protects(j) || j.Spec.Preempt == sched.NeverPreempt {
+		return nil
+	}
+	notes = append(notes, "will not be stopped for others: "+Unstoppable(j))
+	if s := j.Spec.GPUs; s.Min < s.Max {
+		notes = append(notes, fmt.Sprintf("starts on the %d GPUs that it asks for, and keeps them until it is seen to save",
+			s.Want))
+	}
+	return notes
+}
