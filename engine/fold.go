@@ -185,7 +185,7 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 
 func (s *State) ended(e *sched.Event) {
 	j := attempt(&s.view, e)
-	takeLoss(j, e)
+	j.TakeLoss(e.Time, e.Outcome, e.Work)
 	s.release(e, j)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.Time, 0
 	switch e.Outcome {
@@ -209,17 +209,6 @@ func (s *State) ended(e *sched.Event) {
 	default:
 		broken(&s.view, e, "outcome %v", e.Outcome)
 	}
-}
-
-// takeLoss adds up what j, whose attempt ends, has lost by that to others. What fails loses its own.
-func takeLoss(j *sched.Job, e *sched.Event) {
-	j.Loss.Claimed = 0
-	if !j.ForOthers(e.Outcome) {
-		return
-	}
-	lost, claimed := j.LosesBy(e.Time, e.Work)
-	j.Loss.Work, j.Loss.Claimed = j.Loss.Work+lost, claimed
-	j.Loss.Stops++
 }
 
 // restUntil keeps a job from being tried again before the time that its end says.

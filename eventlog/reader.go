@@ -263,8 +263,10 @@ func readHeader(s *scan, h *Header) {
 func readHeaderText(s *scan, key []byte, h *Header) bool {
 	switch string(key) {
 	case "schema":
-		s.text()
-		h.Schema = Schema
+		began := s.text()
+		if h.Schema = Schema; began != Schema {
+			h.Since, _ = strconv.Atoi(strings.TrimPrefix(began, stem))
+		}
 	case "version":
 		h.Version = s.text()
 	case "origin":

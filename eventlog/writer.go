@@ -13,8 +13,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Schema names the format that Writer writes.
-const Schema = "trainyard.log/v2"
+// Schema names the format that Writer writes: by its number.
+const (
+	Schema = stem + "2"
+	stem   = "trainyard.log/v"
+)
 
 // maxLine is the longest line of a log in bytes, newline excluded. A line grows with the GPUs of a target only.
 const maxLine = 16 << 20
@@ -24,6 +27,7 @@ const maxLine = 16 << 20
 // started again.
 type Header struct {
 	Schema     string            // Schema; set by the writer
+	Since      int               // number of the schema under which the log was begun; 0 = that of Schema
 	Version    string            // of the program that wrote the log
 	Origin     string            // what time 0 is: the first instant of a trace, or a date
 	Zone       string            // time zone of weekly patterns and monthly budgets
@@ -120,6 +124,9 @@ func (l *Writer) Close() error { return l.Flush() }
 // AppendHeader appends the first line of a log without its newline.
 func AppendHeader(b []byte, h Header) []byte {
 	h.Schema = Schema
+	if h.Since > 0 { // it goes on as it was begun
+		h.Schema = stem + strconv.Itoa(h.Since)
+	}
 	b = appendText(append(b, '{'), "schema", h.Schema)
 	for _, f := range []struct{ name, text string }{{"version", h.Version}, {"origin", h.Origin}, {"zone", h.Zone},
 		{"trace", h.Trace}, {"cluster", h.Cluster}, {"system", h.System}, {"preset", h.Preset}} {

@@ -219,7 +219,8 @@ func (m *Manager) begin(ctx context.Context) error {
 	case (h.Budget > 0) != (m.o.Budget > 0):
 		return fmt.Errorf("manager: %s: %w budget: %v slots, now %v, 0 being none; give it a folder of its own",
 			m.o.Dir, ErrOther, h.Budget, m.o.Budget)
-	case m.o.same(&h):
+	case m.o.same(&h), m.o.Jobs != nil && h.System == m.o.System && h.Budget == m.o.Budget &&
+		system.Alike(&h, m.o.Settings):
 		return nil
 	case m.o.Jobs == nil:
 		return m.change(h)
@@ -238,7 +239,7 @@ func (o *Options) same(h *eventlog.Header) bool {
 func (m *Manager) change(h eventlog.Header) error {
 	m.kept.renewed = eventlog.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	most := h.ShareLimit // of what may be shared already
-	h.System, h.Settings, h.Budget = m.o.System, m.o.Settings, m.o.Budget
+	h.System, h.Settings, h.Budget, h.Since = m.o.System, m.o.Settings, m.o.Budget, 0
 	if _, err := System(&h, m.o.Knows); err != nil {
 		return err
 	}

@@ -251,7 +251,7 @@ func TestSystemChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "fifo", 1, "jobs: [{command: [x]}]")
 	s := r.serve()
-	wide := s.submit("jobs: [{name: a, command: WAITING}, {name: b, command: WAITING}]")
+	wide := s.submit("jobs: [{name: a, preemptible: true, command: WAITING}, {name: b, command: WAITING}]")
 	s.until(wide, "running", runs)
 	_ = s.stop()
 	r.options.System, r.options.Settings = "tiresias-las", map[string]string{"thresholds": "0.2", "min_run": "0"}

@@ -95,7 +95,7 @@ func TestDisplacedIsTold(t *testing.T) {
 	r := newRig(t, "las", 1, "jobs: [{command: [x]}]")
 	r.options.Settings = map[string]string{"min_run": "0", "quantum": "1"}
 	s := r.serve()
-	first := s.submit("jobs: [{name: a, grace: 1s, command: [sleep, 1h]}]")
+	first := s.submit("jobs: [{name: a, preemptible: true, grace: 1s, command: [sleep, 1h]}]")
 	s.until(first, "running", runs)
 	s.submit("jobs: [{name: b, grace: 1s, command: [sleep, 1h]}]")
 	s.until(first+1, "running", runs)

@@ -135,7 +135,9 @@ type Loss struct {
 	Stops   int32         `json:",omitempty"` // for others
 	Base    time.Duration `json:",omitempty"` // work with which the latest attempt began
 	Began   Time          `json:",omitempty"` // when the latest attempt was ordered
-	Claimed time.Duration `json:",omitempty"` // work of the attempt stopped last that is said to be kept
+	Claimed time.Duration `json:",omitempty"` // work of attempts stopped for others that is said to be kept
+	// Unproven is what of Claimed no later attempt has gone on from yet: it may turn out to be lost.
+	Unproven time.Duration `json:",omitempty"`
 }
 
 // ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's wish.
@@ -144,8 +146,8 @@ func (j *Job) ForOthers(o Outcome) bool {
 }
 
 // LosesBy returns the work that comes to nothing when the latest attempt of j, whose stop was ordered at WorkFrom if it
-// is Stopping, ends at the given time with the work that is kept, and how much of the attempt's own is claimed to be
-// kept. As long as nothing has proven that j resumes, that counts as lost too: a later attempt may begin from zero.
+// is Stopping, ends at the given time with the work that is kept: what it made beyond that, the time to start and the
+// time to stop. claimed is how much of its own work is kept.
 func (j *Job) LosesBy(end Time, kept time.Duration) (lost, claimed time.Duration) {
 	made := max(j.WorkNow(end)-j.Loss.Base, 0)
 	stopped := end
@@ -163,33 +165,42 @@ func (j *Job) LosesBy(end Time, kept time.Duration) (lost, claimed time.Duration
 	} else {
 		made = ScaleDuration(productive, speed)
 	}
-	lost, claimed = made+ScaleDuration(idle, speed), min(max(kept-j.Loss.Base, 0), made)
-	if j.Evidence == Proven {
-		lost -= claimed
-	}
-	return lost, claimed
+	claimed = min(max(kept-j.Loss.Base, 0), made)
+	return made - claimed + ScaleDuration(idle, speed), claimed
 }
 
-// Shown takes what a Saved event with the code tells: the evidence, and whether the claim of the attempt before was
-// true.
-func (j *Job) Shown(code int32) {
-	proven, l := j.Evidence == Proven, &j.Loss
-	switch {
-	case code == WentOn && !proven:
-		l.Work = max(l.Work-l.Claimed, 0)
-	case code == FromZero && proven:
-		l.Work += l.Claimed
+// TakeLoss adds up what the latest attempt of j, which ends at the given time as o says with the work that is kept,
+// has lost to others. What a failure destroys is the failure's loss.
+func (j *Job) TakeLoss(end Time, o Outcome, kept time.Duration) {
+	l := &j.Loss
+	if !j.ForOthers(o) {
+		l.Claimed, l.Unproven = 0, 0
+		return
 	}
-	if code == WentOn || code == FromZero {
-		l.Claimed = 0
+	lost, claimed := j.LosesBy(end, kept)
+	l.Work, l.Claimed, l.Stops = l.Work+lost, l.Claimed+claimed, l.Stops+1
+	if j.Evidence != Proven {
+		l.Unproven += claimed
+	}
+}
+
+// Shown takes what a Saved event with the code tells: the evidence, and whether what was claimed is true. Who begins
+// from zero has lost all of it by the stop before.
+func (j *Job) Shown(code int32) {
+	l := &j.Loss
+	switch code {
+	case WentOn:
+		l.Unproven = 0
+	case FromZero:
+		l.Work, l.Claimed, l.Unproven = l.Work+l.Claimed, 0, 0
 	}
 	j.Evidence = j.Evidence.After(code)
 }
 
 // Owes returns from when on the live attempt of j has done twice what j has lost to others, which is when it may be
-// stopped for others again; 0 if it has lost nothing. While its speed is not known it counts as that of its width.
+// stopped for others again; 0 if it has lost nothing. What is not proven to be kept counts as lost. While its speed is not known it counts as that of its width.
 func (j *Job) Owes(now Time) Time {
-	debt := 2 * j.Loss.Work
+	debt := 2 * (j.Loss.Work + j.Loss.Unproven)
 	if debt == 0 {
 		return 0
 	}

@@ -34,11 +34,11 @@ var (
 		Lives(strconv.Itoa(restart.DefaultRails.PerHour))
 	Unsaved = key.Choice("unsaved", sched.StopUnsaved.String(), "jobs of which nothing shows that they save their work: stop = they are "+
 		"stopped like others, leave = they are not stopped, moved or resized for others",
-		sched.StopUnsaved.String(), sched.LeaveUnsaved.String()).Lives(sched.LeaveUnsaved.String())
+		sched.StopUnsaved.String(), sched.LeaveUnsaved.String()).LivesSince(2, sched.LeaveUnsaved.String())
 	LossRail = key.Switch("on", "off", "loss_rail", "off", "on = a job that lost work to others is not stopped for "+
-		"others again before an attempt has done twice as much").Lives("on")
+		"others again before an attempt has done twice as much").LivesSince(2, "on")
 	KeepFree = key.Switch("on", "off", "keep_free", "off", "unsaved=leave: on = GPUs are kept for the first job that "+
-		"does not fit: none that may not be stopped takes them").Lives("on")
+		"does not fit: none that may not be stopped takes them").LivesSince(2, "on")
 	UserLimit = key.Int("user_limit", "0", "GPUs one user may hold at a time; 0 = no limit")
 )
 

@@ -28,7 +28,7 @@ func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 	if k.Scores == nil && h.GPUs > 0 {
 		k.Scores = equal(h.GPUs)
 	}
-	if h.Settings, err = LiveDefaults(h.System, h.Settings); err != nil {
+	if h.Settings, err = liveDefaults(h.System, h.Settings, h.Since); err != nil {
 		return System{}, err
 	}
 	return Begin(h, k, nil)
@@ -38,6 +38,30 @@ func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 // where they are not set: those take long to come up, and to be stopped again and again costs more than a simulation
 // has it.
 func LiveDefaults(name string, settings map[string]string) (map[string]string, error) {
+	return liveDefaults(name, settings, 0)
+}
+
+// Alike reports whether settings are those of a header of real jobs: keys that were not known yet when its log was
+// begun may be missing there where they have their defaults.
+func Alike(h *eventlog.Header, settings map[string]string) bool {
+	if maps.Equal(h.Settings, settings) || h.Since == 0 {
+		return maps.Equal(h.Settings, settings)
+	}
+	info, err := Named(h.System)
+	if err != nil {
+		return false
+	}
+	known := maps.Clone(settings)
+	keys := info.All()
+	maps.DeleteFunc(known, func(name, value string) bool {
+		k := keys.Find(name)
+		return k != nil && k.LiveSince > h.Since && value == k.Live
+	})
+	return maps.Equal(h.Settings, known)
+}
+
+// liveDefaults is LiveDefaults as of the schema of a log; 0: the present one.
+func liveDefaults(name string, settings map[string]string, since int) (map[string]string, error) {
 	info, err := Named(name)
 	if err != nil {
 		return nil, err
@@ -48,7 +72,7 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 	}
 	keys := info.All()
 	for i := range keys {
-		if k := &keys[i]; k.Live != "" {
+		if k := &keys[i]; k.Live != "" && (since == 0 || k.LiveSince <= since) {
 			if _, given := all[k.Name]; !given {
 				all[k.Name] = k.Live
 			}

@@ -19,7 +19,7 @@ func TestRunWithProfiles(t *testing.T) {
 	table, jobs := filepath.Join(dir, "net.csv"), filepath.Join(dir, "jobs.yaml")
 	for path, text := range map[string]string{
 		table: "global_batch_size,1,2,4\n64,4,7,11\n128,2.2,4.2,8\n",
-		jobs: `jobs: [{name: a, model: net, gpus: {min: 1, max: 4, default: 1}, batch: {global_min: 64, global_max: 128},
+		jobs: `jobs: [{name: a, model: net, preemptible: true, gpus: {min: 1, max: 4, default: 1}, batch: {global_min: 64, global_max: 128},
   command: [sh, -c, 'echo batch $TRAINYARD_BATCH_GLOBAL on $TRAINYARD_NUM_GPUS']}]`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // torchJobs are a training on two of three slots, a job that ends once that has reported its fifth step, and one on all
 // slots that comes then and preempts it: however slow the machine is, the training has started.
-const torchJobs = `defaults: {grace: 2m}
+const torchJobs = `defaults: {grace: 2m, preemptible: true}
 jobs:
   - name: train
     command: [%[1]s/run.sh, --epochs, "2", --dataset, "1024", --batch, "32", --report-every, "1", --step-time, "0.06"]

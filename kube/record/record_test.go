@@ -272,7 +272,7 @@ func FuzzRead(f *testing.F) {
 func TestEvidenceComesBack(t *testing.T) {
 	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(1), Saves: true, Preempt: sched.NeverPreempt}
 	want := sched.Job{Spec: spec, Evidence: sched.Proven,
-		Loss: sched.Loss{Work: 5, Stops: 2, Base: 7, Began: 9, Claimed: 11}}
+		Loss: sched.Loss{Work: 5, Stops: 2, Base: 7, Began: 9, Claimed: 11, Unproven: 3}}
 	v := &sched.View{Jobs: []sched.Job{want}}
 	r := record.Of(v, 0, 1)
 	got, err := record.Read(r.String())

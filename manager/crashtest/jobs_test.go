@@ -83,7 +83,7 @@ func writeJobs(t testing.TB, dir string, list []job) (path string) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "defaults: {grace: 300ms, env: {TRAINER_LEDGER: %q}}\njobs:\n", ledger)
+	fmt.Fprintf(&b, "defaults: {grace: 300ms, preemptible: true, env: {TRAINER_LEDGER: %q}}\njobs:\n", ledger)
 	for _, j := range list {
 		command, err := json.Marshal(j.command)
 		if err != nil {

@@ -194,7 +194,7 @@ func (a *Divide) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
 	if !possible {
 		least = int(asked.Want)
 	}
-	return int32(least), c.curve != nil || asked.Min == asked.Max
+	return int32(least), c.curve != nil || v.Jobs[j].Spec.GPUs.Min == v.Jobs[j].Spec.GPUs.Max
 }
 
 // Holds reports whether others wait for job j to be admitted: in mode Queue they do, unless it never could be.

@@ -9,6 +9,7 @@ import "slices"
 type Key struct {
 	Name, Default, Doc string
 	Live               string   // default for real jobs; "": Default
+	LiveSince          int      // schema of logs of real jobs from which on Live holds; 0 = always
 	Scored             string   // default where PM scores of the GPUs are known; "": Default
 	Use                Use      // where it may be given; 0: everywhere
 	Choices            []string // values that are words, for completion
@@ -76,6 +77,12 @@ func (k Of[T]) As(def, doc string) Of[T] {
 // Lives returns the key with a default of its own for real jobs.
 func (k Of[T]) Lives(def string) Of[T] {
 	k.Live = def
+	return k
+}
+
+// LivesSince is Lives for a key that logs of real jobs know from a schema on: under those before it was not there.
+func (k Of[T]) LivesSince(schema int, def string) Of[T] {
+	k.Live, k.LiveSince = def, schema
 	return k
 }
 
