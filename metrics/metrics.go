@@ -19,6 +19,7 @@ type Job struct {
 	Run         time.Duration    // time with GPUs
 	Service     sched.GPUSeconds // GPU time attained
 	Energy      sched.Joules     // it answers for, see power.Node.Draw; of one that runs, up to the latest Result
+	Lost        sched.GPUSeconds // GPU time that came to nothing by stops for others, see sched.Loss
 	Preemptions int32            // targets taken away with none given in exchange
 	Promotions  int32            // moves to a better queue after a long wait
 	Migrations  int32            // to another set of the same size
@@ -104,6 +105,9 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		}
 		r.drop(v, e)
 		r.update(v, e)
+		r.lose(v, e.Job)
+	case sched.Saved:
+		r.lose(v, e.Job)
 	case sched.Decided, sched.Rejected, sched.JobCommanded, sched.JobChanged:
 		r.decided(v, e)
 	case sched.Noted:
@@ -121,6 +125,12 @@ func (r *Recorder) close(v *sched.View) {
 	if len(v.Pools) > 0 {
 		r.closed.cost += spent(v) - r.before
 	}
+}
+
+// lose takes what a job has lost to others by now.
+func (r *Recorder) lose(v *sched.View, id sched.JobID) {
+	j := &v.Jobs[id]
+	r.Jobs[id].Lost = sched.GPUTime(int(j.Unit()), j.Loss.Work)
 }
 
 // ordered folds an order of the engine.

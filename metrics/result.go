@@ -26,11 +26,12 @@ type Result struct {
 	AvgRun     float64 `json:"avg_run_s"`   // time with GPUs
 	Makespan   float64 `json:"makespan_s"`  // first arrival to last finish
 
-	GPUAllocated   float64 `json:"gpu_allocated"`    // share of the GPU time of nodes that were up that attempts held
-	GPUBusy        float64 `json:"gpu_busy"`         // share in which work went on: less starting, restarting, stopping
-	AvgActiveNodes float64 `json:"avg_active_nodes"` // nodes with a GPU held, averaged over the run
-	GPUHours       float64 `json:"gpu_hours"`        // held by attempts
-	Preemptions    int64   `json:"preemptions"`      // of all jobs, like the next three
+	GPUAllocated   float64 `json:"gpu_allocated"`            // share of the GPU time of nodes that were up that attempts held
+	GPUBusy        float64 `json:"gpu_busy"`                 // share in which work went on: less starting, restarting, stopping
+	AvgActiveNodes float64 `json:"avg_active_nodes"`         // nodes with a GPU held, averaged over the run
+	GPUHours       float64 `json:"gpu_hours"`                // held by attempts
+	LostGPUHours   float64 `json:"lost_gpu_hours,omitempty"` // that came to nothing by stops for others
+	Preemptions    int64   `json:"preemptions"`              // of all jobs, like the next three
 	Promotions     int64   `json:"promotions"`
 	Migrations     int64   `json:"migrations"`
 	Resizes        int64   `json:"resizes"`
@@ -91,6 +92,7 @@ func FromJobs(system string, jobs []Job, end sched.Time) Result {
 	for i := range jobs {
 		j := &jobs[i]
 		first = min(first, j.Submit)
+		res.LostGPUHours += float64(j.Lost) / 3600
 		res.Preemptions += int64(j.Preemptions)
 		res.Promotions += int64(j.Promotions)
 		res.Migrations += int64(j.Migrations)
