@@ -165,7 +165,7 @@ type Why struct {
 	Hurried  bool       `json:"hurried,omitempty" doc:"the time was over before all were tried"`
 	Figures  []Figure   `json:"figures" doc:"what the system goes by"`
 	Last     *Displaced `json:"preempted,omitempty"`
-	Stops    string     `json:"may_be_stopped,omitempty" doc:"whether it may be stopped for others, by what, and what is lost then; nothing where nobody is"`
+	Stops    string     `json:"may_be_stopped,omitempty" doc:"whether it may be stopped for others, by what, and what is lost then; nothing where no job is"`
 	StakeSec float64    `json:"at_stake_s,omitempty" doc:"work that is lost if it is stopped now, in seconds on the GPUs asked for"`
 }
 

@@ -283,7 +283,7 @@ func (s *eventScan) readTarget(t *sched.Target) {
 func readJobSpec(s *scan) *sched.JobSpec {
 	p := new(sched.JobSpec)
 	s.object(func(key []byte) bool {
-		return readJobText(s, key, p) || readJobTime(s, key, p) || readJobNumber(s, key, p)
+		return readJobText(s, key, p) || readJobTime(s, key, p) || readJobNumber(s, key, p) || readSaving(s, key, p)
 	})
 	if err := p.Validate(); err != nil {
 		s.fail("%w", err)
@@ -350,14 +350,23 @@ func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 		p.Util = s.float32()
 	case "retries":
 		p.Retries = int32(s.integer(32))
-	case "saves":
-		p.Saves = s.boolean()
-	case "preemptible":
-		p.Preempt = sched.Preemptible(s.oneOf(preemptWords))
 	case "after":
 		p.After = int32s(s, p.After)
 	case "task":
 		p.Task = s.text()
+	default:
+		return false
+	}
+	return true
+}
+
+// readSaving reads whether a job saves, and may be stopped.
+func readSaving(s *scan, key []byte, p *sched.JobSpec) bool {
+	switch string(key) {
+	case "saves":
+		p.Saves = s.boolean()
+	case "preemptible":
+		p.Preempt = sched.Preemptible(s.oneOf(preemptWords))
 	default:
 		return false
 	}

@@ -27,7 +27,7 @@ const maxLine = 16 << 20
 // started again.
 type Header struct {
 	Schema     string            // Schema; set by the writer
-	Since      int               // number of the schema under which the log was begun; 0 = that of Schema
+	Since      int               // number of the schema under which the log started; 0 = that of Schema
 	Version    string            // of the program that wrote the log
 	Origin     string            // what time 0 is: the first instant of a trace, or a date
 	Zone       string            // time zone of weekly patterns and monthly budgets
@@ -124,7 +124,7 @@ func (l *Writer) Close() error { return l.Flush() }
 // AppendHeader appends the first line of a log without its newline.
 func AppendHeader(b []byte, h Header) []byte {
 	h.Schema = Schema
-	if h.Since > 0 { // it goes on as it was begun
+	if h.Since > 0 { // it goes on as it started
 		h.Schema = stem + strconv.Itoa(h.Since)
 	}
 	b = appendText(append(b, '{'), "schema", h.Schema)

@@ -51,10 +51,10 @@ func TestDefaults(t *testing.T) {
 	given := map[string]string{"min_run": "60"}
 	for name, want := range map[string]string{
 		"tiresias-las": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 unsaved:leave]",
-		"pal":          "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 stragglers:watch "+
+		"pal": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 stragglers:watch " +
 			"unsaved:leave]",
-		"packed":       "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 unsaved:leave]",
-		"eaco":         "map[min_run:60 sleep:inf unsaved:leave]",
+		"packed": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 unsaved:leave]",
+		"eaco":   "map[min_run:60 sleep:inf unsaved:leave]",
 	} {
 		h := eventlog.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
 		if _, err := manager.System(&h, system.Knowledge{}); err != nil || fmt.Sprint(h.Settings) != want {

@@ -33,7 +33,8 @@ func (x *victims) noteFailure(g *group, id sched.JobID) {
 // note when a Guard changes its mind.
 func (x *victims) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
 	f := &x.ranks.groups.list[x.books.jobs[id].group].fail
-	if x.ranks.rising || x.protection.guard != nil || x.protection.leave != 0 || x.protection.rail || !f.covers(x.books.jobs, id) {
+	p := x.protection
+	if x.ranks.rising || p.guard != nil || p.leave != sched.StopUnsaved || p.rail || !f.covers(x.books.jobs, id) {
 		return nil, nil
 	}
 	nodes, known := x.books.given.since(f.at)

@@ -11,17 +11,17 @@ import (
 // ones that may not be stopped, whatever its rank.
 type keepFree struct {
 	on   bool
-	job  sched.JobID // for whom; None: nobody
+	job  sched.JobID // for whom; None: no one
 	gpus []sched.GPUID
 
 	all []sched.JobID // look works on it
 }
 
-// begin forgets the walk before.
-func (k *keepFree) begin() { k.job, k.gpus = sched.None, k.gpus[:0] }
+// forget forgets the walk before.
+func (k *keepFree) forget() { k.job, k.gpus = sched.None, k.gpus[:0] }
 
-// look keeps GPUs for job id, which does not fit, if it is the first such job of the walk and could ever fit: those that
-// the placement would give it if nobody held any, so that they are the same in every walk.
+// look keeps GPUs for job id, which does not fit, if it is the first such job of the walk and could ever fit: those
+// that the placement would give it if no one held any, so that they are the same in every walk.
 func (k *keepFree) look(v *sched.View, l *sched.Ledger, place sched.Placer, id sched.JobID, n int) {
 	if !k.on || k.job != sched.None {
 		return
@@ -41,7 +41,12 @@ func (k *keepFree) look(v *sched.View, l *sched.Ledger, place sched.Placer, id s
 }
 
 // bars reports whether job id, which may not be stopped, would take GPUs that are kept for another.
-func (k *keepFree) bars(v *sched.View, p *protection, id sched.JobID, gpus []sched.GPUID) bool {
-	return k.job != sched.None && k.job != id && p.leave.Protects(&v.Jobs[id]) &&
+func (k *keepFree) bars(v *sched.View, leave sched.Unsaved, id sched.JobID, gpus []sched.GPUID) bool {
+	return k.mayBar(v, leave, id) &&
 		slices.ContainsFunc(gpus, func(g sched.GPUID) bool { return slices.Contains(k.gpus, g) })
+}
+
+// mayBar reports whether GPUs are kept for another job, which job id must leave alone.
+func (k *keepFree) mayBar(v *sched.View, leave sched.Unsaved, id sched.JobID) bool {
+	return k.job != sched.None && k.job != id && leave.Protects(&v.Jobs[id])
 }

@@ -62,10 +62,15 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 	for _, o := range p.learn {
 		o.Observe(v, e)
 	}
-	if !p.primed {
+	if p.primed {
+		p.keepInStep(v, e)
+	} else {
 		p.restored.dirty = true
-		return
 	}
+}
+
+// keepInStep is Observe once jobs and ledger reflect the view.
+func (p *Pipeline) keepInStep(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.JobArrived, sched.Released:
 		p.track(v, e.Job)
@@ -80,16 +85,16 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		p.follow(v, e.Job)
 	case sched.JobChanged:
 		p.changed(v, e.Job)
+	case sched.Saved: // it may be stopped now, or not any more, and be started at other widths
+		if p.protection.leave != sched.StopUnsaved {
+			p.changed(v, e.Job)
+			p.books.given.forget()
+		}
 	case sched.Decided:
 		p.settleIn(v, e)
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Moved, sched.GPUChanged:
 		if n := nodeOf(v, e); n != sched.None {
 			p.nodeChanged(v, n)
-		}
-	case sched.Saved: // it may be stopped now, or not any more, and be started at other widths
-		if p.protection.leave != sched.StopUnsaved {
-			p.changed(v, e.Job)
-			p.books.given.forget()
 		}
 	case sched.EpochEnded:
 		p.dirty = p.dirty || p.s.Allocate != nil // what a job is worth giving may have changed

@@ -58,7 +58,7 @@ func (p *protection) retryBy(at sched.Time) { p.retry = min(p.retry, at) }
 func (p *protection) freedAt(v *sched.View, b *books, id sched.JobID, holders []sched.JobID) (at sched.Time) {
 	for _, h := range holders {
 		until := p.until(v, h)
-		if b.beforeAt(id, h, v.Now.Seconds()) && until > v.Now && (at == 0 || until < at) {
+		if b.beforeAt(id, h, v.Now.Seconds()) && until > v.Now && until != sched.Never && (at == 0 || until < at) {
 			at = until
 		}
 	}

@@ -32,7 +32,7 @@ func (w *walk) grow(id sched.JobID, more int) {
 func (w *walk) begin() {
 	w.no++
 	w.taken, w.touched, w.aside = w.taken[:0], w.touched[:0], w.aside[:0]
-	w.free.begin()
+	w.free.forget()
 }
 
 // touch notes that this walk changes what job id holds.
@@ -209,7 +209,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, n int, now float64) verdic
 		return misfit
 	}
 	gpus := p.walk.choose(v, &p.s, p.books.ledger, &p.claims, id, n)
-	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) || p.walk.free.bars(v, &p.protection, id, gpus) {
+	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) || p.walk.free.bars(v, p.s.Unsaved, id, gpus) {
 		victims.reprieveAll()
 		return passedOver
 	}

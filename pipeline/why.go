@@ -35,15 +35,7 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 	w.Ahead = slices.DeleteFunc(order[:slices.Index(order, id):len(order)], func(o sched.JobID) bool {
 		return p.books.jobs[o].in != waiting
 	})
-	switch {
-	case w.Code == explain.WaitTooWide:
-		return w
-	case p.s.overQuota(v, id, n):
-		return p.s.whyQuota(v, id, w)
-	case w.Code == explain.WaitRented, w.Code == explain.WaitUnusable:
-		return w
-	case !p.canEverFit(v, id):
-		w.Code, w.Jobs = explain.WaitNeverFits, nil
+	if certain := whyWhoever(p, v, id, n, &w); certain {
 		return w
 	}
 	l := sched.NewLedger(v)
@@ -58,7 +50,7 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 		}
 	case !p.s.Place.Fits(v, l, id, n):
 		w.Code = explain.WaitFragmented
-	case p.walk.free.job != sched.None && p.walk.free.job != id && p.s.Unsaved.Protects(&v.Jobs[id]):
+	case p.walk.free.mayBar(v, p.s.Unsaved, id):
 		w.Code, w.Jobs = explain.WaitReserved, []sched.JobID{p.walk.free.job}
 	case p.s.Allocate != nil && p.dirty && !p.s.atTurn(v.Now):
 		// something happened, such as its arrival, since they were divided
@@ -71,6 +63,21 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 		w.Code, w.Until = explain.WaitUndecided, p.wake
 	}
 	return w
+}
+
+// whyWhoever completes w where what is true of the job whoever ranks before it binds it, and reports whether it does.
+func whyWhoever(p *Pipeline, v *sched.View, id sched.JobID, n int, w *explain.Waiting) bool {
+	switch {
+	case w.Code == explain.WaitTooWide:
+	case p.s.overQuota(v, id, n):
+		*w = p.s.whyQuota(v, id, *w)
+	case w.Code == explain.WaitRented, w.Code == explain.WaitUnusable:
+	case !p.canEverFit(v, id):
+		w.Code, w.Jobs = explain.WaitNeverFits, nil
+	default:
+		return false
+	}
+	return true
 }
 
 // starts returns the fewest GPUs that job id would be started with, as far as that can be said, and whether it is as

@@ -2,10 +2,10 @@ package sched
 
 import "time"
 
-// Preemptible is the wish of a job's user: whether it may be stopped for others.
+// Preemptible is the request of a job's user: whether it may be stopped for others.
 type Preemptible uint8
 
-// Wishes. The zero value leaves it to what shows that the job keeps its work.
+// Requests. The zero value leaves it to what shows that the job keeps its work.
 const (
 	AfterSave        Preemptible = iota // with evidence that it saves
 	AlwaysPreempt                       // whatever is known
@@ -13,17 +13,17 @@ const (
 	preemptibleWords = 3
 )
 
-var wishes = [preemptibleWords]string{"after-save", "true", "false"}
+var requests = [preemptibleWords]string{"after-save", "true", "false"}
 
-// String returns the word of a known wish, as job files and logs have it.
-func (p Preemptible) String() string { return wishes[p] }
+// String returns the word of a known request, as job files and logs have it.
+func (p Preemptible) String() string { return requests[p] }
 
-// PreemptibleWords returns the words of all wishes.
-func PreemptibleWords() []string { return wishes[:] }
+// PreemptibleWords returns the words of all requests.
+func PreemptibleWords() []string { return requests[:] }
 
-// ParsePreemptible returns the wish of a word; false if there is none.
+// ParsePreemptible returns the request of a word; false if there is none.
 func ParsePreemptible(word string) (Preemptible, bool) {
-	for i, w := range wishes {
+	for i, w := range requests {
 		if w == word {
 			return Preemptible(i), true
 		}
@@ -40,8 +40,8 @@ const (
 	Declared            // its submitter says how it saves
 	Seen                // it was seen to save
 	Proven              // an attempt went on from what was kept
-	SavesNot            // it was told to save, had the time, and saved nothing; until it is seen to save
-	ResumesNot          // it saved, and began from zero all the same; until it is proven
+	SavesNot            // it was asked to save, had the time, and saved nothing; until it is seen to save
+	ResumesNot          // it saved, and started from zero all the same; until it is proven
 	evidenceWords
 )
 
@@ -61,12 +61,12 @@ func DeclaredBy(s *JobSpec) Evidence {
 // Shows reports whether e shows that the job keeps its work.
 func (e Evidence) Shows() bool { return e == Declared || e == Seen || e == Proven }
 
-// What a Saved event tells, as its Code.
+// What a Saved event reports, as its Code.
 const (
 	SavedWork    int32 = iota // Work and Value = steps are kept
-	SavedNothing              // it was told to save and had the time, and kept nothing
+	SavedNothing              // it was asked to save and had the time, and kept nothing
 	WentOn                    // the attempt went on from what was kept
-	FromZero                  // the attempt began from zero although work had been kept
+	FromZero                  // the attempt started from zero although work had been kept
 )
 
 // After returns the evidence once a Saved with the code has come.
@@ -133,14 +133,14 @@ func (u Unsaved) Widths(j *Job) Range {
 type Loss struct {
 	Work    time.Duration `json:",omitempty"` // that came to nothing: start-up, what was not saved, the time to stop
 	Stops   int32         `json:",omitempty"` // for others
-	Base    time.Duration `json:",omitempty"` // work with which the latest attempt began
+	Base    time.Duration `json:",omitempty"` // work with which the latest attempt started
 	Began   Time          `json:",omitempty"` // when the latest attempt was ordered
 	Claimed time.Duration `json:",omitempty"` // work of attempts stopped for others that is said to be kept
 	// Unproven is what of Claimed no later attempt has gone on from yet: it may turn out to be lost.
 	Unproven time.Duration `json:",omitempty"`
 }
 
-// ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's wish.
+// ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's request.
 func (j *Job) ForOthers(o Outcome) bool {
 	return o == Preempted && !j.Paused && !j.Cancel && !j.Requeued
 }
@@ -184,7 +184,7 @@ func (j *Job) TakeLoss(end Time, o Outcome, kept time.Duration) {
 	}
 }
 
-// Shown takes what a Saved event with the code tells: the evidence, and whether what was claimed is true. Who begins
+// Shown takes what a Saved event with the code reports: the evidence, and whether what was claimed is true. Who starts
 // from zero has lost all of it by the stop before.
 func (j *Job) Shown(code int32) {
 	l := &j.Loss
@@ -198,7 +198,8 @@ func (j *Job) Shown(code int32) {
 }
 
 // Owes returns from when on the live attempt of j has done twice what j has lost to others, which is when it may be
-// stopped for others again; 0 if it has lost nothing. What is not proven to be kept counts as lost. While its speed is not known it counts as that of its width.
+// stopped for others again; 0 if it has lost nothing. What is not proven to be kept counts as lost. While its speed is
+// not known it counts as that of its width.
 func (j *Job) Owes(now Time) Time {
 	debt := 2 * (j.Loss.Work + j.Loss.Unproven)
 	if debt == 0 {

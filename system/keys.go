@@ -32,8 +32,9 @@ var (
 	PreemptLimit = key.Int("preempt_limit", "0",
 		"times that a job may be stopped for others within an hour; 0 = any number").
 		Lives(strconv.Itoa(restart.DefaultRails.PerHour))
-	Unsaved = key.Choice("unsaved", sched.StopUnsaved.String(), "jobs of which nothing shows that they save their work: stop = they are "+
-		"stopped like others, leave = they are not stopped, moved or resized for others",
+	Unsaved = key.Choice("unsaved", sched.StopUnsaved.String(),
+		"jobs of which nothing shows that they save: stop = they are stopped like others, leave = they are not "+
+			"stopped, moved or resized for others",
 		sched.StopUnsaved.String(), sched.LeaveUnsaved.String()).LivesSince(2, sched.LeaveUnsaved.String())
 	LossRail = key.Switch("on", "off", "loss_rail", "off", "on = a job that lost work to others is not stopped for "+
 		"others again before an attempt has done twice as much").LivesSince(2, "on")

@@ -41,8 +41,8 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 	return liveDefaults(name, settings, 0)
 }
 
-// Alike reports whether settings are those of a header of real jobs: keys that were not known yet when its log was
-// begun may be missing there where they have their defaults.
+// Alike reports whether settings are those of a header of real jobs: keys that were not known yet when its log
+// started may be missing there where they have their defaults.
 func Alike(h *eventlog.Header, settings map[string]string) bool {
 	if maps.Equal(h.Settings, settings) || h.Since == 0 {
 		return maps.Equal(h.Settings, settings)

@@ -81,7 +81,8 @@ func rentingKnows(k Knowledge, s *key.Settings) (known boa.Known, err error) {
 // boaParams returns what the systems that rent to a budget may spend, and how.
 func boaParams(k boa.Known, facts Facts, s *key.Settings) (boa.Params, error) {
 	p := boa.Params{Known: k, Budget: facts.Budget, Priced: keyInformation.Get(s) == "price", Fixed: !keyCorrect.Get(s),
-		Weight: keyWeight.Standard(), Unsaved: unsaved(s), Rent: provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(keyMaxNodes.Get(s))}}
+		Weight: keyWeight.Standard(), Unsaved: unsaved(s),
+		Rent: provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(keyMaxNodes.Get(s))}}
 	if keyBudget.Given(s) {
 		p.Budget = keyBudget.Get(s)
 	}

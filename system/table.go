@@ -167,7 +167,7 @@ var (
 	pairLimits    = []string{UserLimit.Name}
 )
 
-// steady are those of systems that stop nobody for others.
+// steady are those of systems that stop no job for others.
 var steady = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, UserLimit.Name}
 
 // limits are those of systems that place jobs by their own rule.

@@ -19,11 +19,12 @@ import (
 )
 
 // mixed draws jobs in bursts, with ties, of which a share says that it saves, a share loses its work, and some have a
-// wish of their own.
+// request of their own.
 func mixed(seed uint64, jobs int) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 5))
-	t := trace.Generate(trace.Generator{Seed: seed, Jobs: jobs, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50"},
-		Users: 3, Mix: []trace.Width{{GPUs: 1, Share: .6}, {GPUs: 4, Share: .3}, {GPUs: 8, Share: .1}},
+	t := trace.Generate(trace.Generator{Seed: seed, Jobs: jobs, Load: 1.3, GPUs: 8,
+		Models: []string{"vgg16", "resnet50"}, Users: 3,
+		Mix: []trace.Width{{GPUs: 1, Share: .6}, {GPUs: 4, Share: .3}, {GPUs: 8, Share: .1}},
 		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 5, Sigma: 1}, {Weight: .2, Mu: 9, Sigma: 1}},
 			Max: 40000}})
 	for i := range t.Jobs {
@@ -101,7 +102,7 @@ func TestUnsavedIsLeft(t *testing.T) {
 						protected++
 						if n := int32(len(j.GPUs)); j.Spec.GPUs.Min < j.Spec.GPUs.Max && n != j.Spec.GPUs.Want &&
 							j.Evidence == sched.NoEvidence {
-							t.Fatalf("%s, seed %d: job %d began on %d GPUs, want the %d that it asks for", info.Name,
+							t.Fatalf("%s, seed %d: job %d started on %d GPUs, want the %d that it asks for", info.Name,
 								seed, e.Job, n, j.Spec.GPUs.Want)
 						}
 					}

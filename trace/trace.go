@@ -32,7 +32,7 @@ type Saving uint8
 const (
 	SavingUnknown Saving = iota
 	SavesWork
-	LosesWork // it begins from zero
+	LosesWork // it starts from zero
 )
 
 var savingWords = []string{"", "yes", "no"}

@@ -44,7 +44,7 @@ func (s *search) loses(id sched.JobID) time.Duration {
 	return lost
 }
 
-// runsWithout returns what a fork looks like once the job runs although nobody but job h has ended its attempt; nil if
+// runsWithout returns what a fork looks like once the job runs although no one but job h has ended its attempt; nil if
 // it does not within the time to the next turn.
 func (s *search) runsWithout(h sched.JobID, o *RemedyOptions) (*sched.View, error) {
 	f, err := s.m.fork(nil)
@@ -65,7 +65,7 @@ func (s *search) runsWithout(h sched.JobID, o *RemedyOptions) (*sched.View, erro
 	runs := func() bool { return v.Job(s.job).Attempt == sched.Running }
 	b := bounded{Driver: d, until: v.Now.Add(nextTurn), events: 10_000, enough: runs}
 	stop := sched.Event{Time: v.Now, Kind: sched.JobCommanded, Job: h, Code: int32(sched.RequeueJob)}
-	if err := engine.Run(s.ctx, f.state, &telling{bounded: b, first: stop}, f.dec, engine.Options{}); err != nil {
+	if err := engine.Run(s.ctx, f.state, &first{bounded: b, event: stop}, f.dec, engine.Options{}); err != nil {
 		return nil, err
 	}
 	if !runs() {
@@ -74,14 +74,14 @@ func (s *search) runsWithout(h sched.JobID, o *RemedyOptions) (*sched.View, erro
 	return v, s.ctx.Err()
 }
 
-// telling is a driver that has something to say first.
-type telling struct {
+// first is a driver that has something to say first.
+type first struct {
 	bounded
-	first sched.Event
+	event sched.Event
 }
 
 // Sync says it.
-func (d *telling) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
+func (d *first) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
 	events, err := d.bounded.Sync(ctx, v)
-	return append(events, d.first), err
+	return append(events, d.event), err
 }

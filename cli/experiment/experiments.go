@@ -27,6 +27,6 @@ var Experiments = []Experiment{
 	{"eaco", "EaCO against fifo, fifo-packed and gandiva: energy with idle nodes awake and asleep", eacoExperiment},
 	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count", elasticExperiment},
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
-	{"unsaved", "Jobs that never save under the five systems: stopped for others like the rest, or left to their end", unsavedExperiment},
+	{"unsaved", "Jobs that never save under the five systems: stopped for others, or left alone", unsavedExperiment},
 	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and nobody", stragglers},
 }

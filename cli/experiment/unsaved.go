@@ -147,12 +147,14 @@ leave = they are not stopped for others, the default for real jobs.
 
 func printUnsaved(w io.Writer, rows []unsavedRow, seeds int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Jobs that never save, stopped for others or left\n\n%d jobs of Philly's shape on %d GPUs, offered load %v, a restart %g s; seeds 1 to %d\n\n",
+	b.WriteString("Jobs that never save, stopped for others or left\n\n")
+	fmt.Fprintf(&b, "%d jobs of Philly's shape on %d GPUs, offered load %v, a restart %g s; seeds 1 to %d\n\n",
 		unsavedJobs, unsavedGPUs, unsavedLoad, restart.Seconds(), seeds)
 	fmt.Fprintf(&b, "%-13s %5s %-6s %-22s %-24s %s\n", "system", "never", "rule", "avg JCT", "lost", "longest wait")
 	for i := range rows {
 		r := &rows[i]
-		fmt.Fprintf(&b, "%-13s %4.0f%% %-6s %-22s %-24s %s\n", r.System, 100*r.Share, r.Unsaved, short(r.JCT), short(r.Lost), short(r.Wait))
+		fmt.Fprintf(&b, "%-13s %4.0f%% %-6s %-22s %-24s %s\n", r.System, 100*r.Share, r.Unsaved, short(r.JCT),
+			short(r.Lost), short(r.Wait))
 		if r.Left > 0 {
 			fmt.Fprintf(&b, "%-13s %d jobs did not finish\n", "", r.Left)
 		}

@@ -37,7 +37,8 @@ func (f *handIn) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.gpus, "gpus", "1", "`N` GPUs or slots for the command, or MIN-MAX where it may be resized")
 	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
-	fs.StringVar(&f.preempt, "preemptible", "", "whether the command may be stopped for others: after-save (once something shows\nthat it saves, the default), true or false")
+	fs.StringVar(&f.preempt, "preemptible", "", "whether the command may be stopped for others: after-save (once "+
+		"something shows\nthat it saves, the default), true or false")
 	term.CompleteFlag(cmd, "preemptible", term.OneOf(sched.PreemptibleWords))
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }
@@ -64,7 +65,8 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	case isCommand(cmd):
 		return f.inline(cmd, args)
 	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name") || cmd.Flags().Changed("preemptible"):
-		return s, term.Usagef("%s: --gpus, --name and --preemptible are for a command; those of %s stand in it", term.OwnName(cmd), args[0])
+		return s, term.Usagef("%s: --gpus, --name and --preemptible are for a command; those of %s stand in it",
+			term.OwnName(cmd), args[0])
 	case name == "-":
 		name = "standard input"
 		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), jobfile.MaxFile+1))
@@ -125,7 +127,8 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	}
 	if cmd.Flags().Changed("preemptible") {
 		if _, known := sched.ParsePreemptible(f.preempt); !known {
-			return s, term.Usagef("%s: --preemptible %s, want %s", verb, term.ShellWord(f.preempt), strings.Join(sched.PreemptibleWords(), ", "))
+			return s, term.Usagef("%s: --preemptible %s, want %s", verb, term.ShellWord(f.preempt),
+				strings.Join(sched.PreemptibleWords(), ", "))
 		}
 		job["preemptible"] = f.preempt
 	}
@@ -208,7 +211,8 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission
 	if err := term.WriteText(cmd.OutOrStdout(), b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"), sameNames(&doc)+jobNotes(&doc))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
+		sameNames(&doc)+jobNotes(&doc))
 	return nil
 }
 

@@ -95,16 +95,22 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	if doc.Hurried {
 		b.WriteString(term.Entry("", "there was no time to try all changes", width))
 	}
-	if doc.Stops != "" {
-		b.WriteString(term.Entry("stops", "it "+doc.Stops, width))
-	}
-	if d := doc.Last; d != nil {
-		b.WriteString(term.Entry("lost", lostText(d, now), width))
-	}
+	b.WriteString(stopsText(doc, width, now))
 	if len(doc.Figures) > 0 {
 		b.WriteString(term.Entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}
 	return b.String()
+}
+
+// stopsText says whether a job may be stopped for others, and how it last was.
+func stopsText(doc *api.Why, width int, now time.Time) (text string) {
+	if doc.Stops != "" {
+		text = term.Entry("stops", "it "+doc.Stops, width)
+	}
+	if d := doc.Last; d != nil {
+		text += term.Entry("lost", lostText(d, now), width)
+	}
+	return text
 }
 
 // endedText says when a job that is done ended, how long it ran, on how many GPUs or slots, and in how many attempts.

@@ -124,7 +124,9 @@ func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) 
 		}
 	}
 	if left > 0 && len(jobs.Jobs) > 1 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %d of %s will not be stopped for others until they are seen to save\n", left, term.Counted(len(jobs.Jobs), "job"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %d of %s will not be stopped for others until they are "+
+			"seen to save\n",
+			left, term.Counted(len(jobs.Jobs), "job"))
 	}
 	if counts {
 		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not looked at yet")

@@ -44,7 +44,8 @@ func jobFile(t *testing.T, jobs []training) string {
 	var b strings.Builder
 	b.WriteString("jobs:\n")
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "  - {name: %s, preemptible: true, count: %d, gpus: %d, submit: %dms, wall_time: %s, command: [%s, --steps, %d, --step-time, %s, --checkpoint-every, 7]}\n",
+		fmt.Fprintf(&b, "  - {name: %s, preemptible: true, count: %d, gpus: %d, submit: %dms, wall_time: %s, "+
+			"command: [%s, --steps, %d, --step-time, %s, --checkpoint-every, 7]}\n",
 			j.name, j.count, j.gpus, j.submit, j.wall, strconv.Quote(filepath.Join(programs, "trainer")), j.steps, j.pace)
 	}
 	path := filepath.Join(dir, "jobs.yaml")

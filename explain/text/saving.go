@@ -13,9 +13,9 @@ func Unstoppable(j *sched.Job) string {
 	case j.Spec.Preempt == sched.NeverPreempt:
 		return "its user wants that"
 	case j.Evidence == sched.SavesNot:
-		return "it was told to save and saved nothing"
+		return "it was asked to save and saved nothing"
 	case j.Evidence == sched.ResumesNot:
-		return "it saves, but began from zero all the same"
+		return "it saves, but started from zero all the same"
 	}
 	return "nothing shows that it saves"
 }
@@ -85,8 +85,8 @@ func Left(j *sched.Job, leave sched.Unsaved) (notes []string) {
 	}
 	notes = append(notes, "will not be stopped for others: "+Unstoppable(j))
 	if s := j.Spec.GPUs; s.Min < s.Max {
-		notes = append(notes, fmt.Sprintf("starts on the %d GPUs that it asks for, and keeps them until it is seen to save",
-			s.Want))
+		notes = append(notes, fmt.Sprintf("starts on the %d GPUs that it asks for, and keeps them until it is seen "+
+			"to save", s.Want))
 	}
 	return notes
 }

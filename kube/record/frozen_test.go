@@ -32,8 +32,8 @@ type frozen struct {
 	Rest    []byte
 }
 
-// Ensure that records, clusters and memories which an earlier version wrote are read, and written again byte for byte but
-// for the schema of records, which was 1 then and had no evidence and no losses.
+// Ensure that records, clusters and memories which an earlier version wrote are read, and written again byte for byte
+// but for the schema of records, which was 1 then and had no evidence and no losses.
 func TestFrozen(t *testing.T) {
 	files, err := filepath.Glob("testdata/frozen/*.json")
 	if err != nil || len(files) < 5 {

@@ -268,7 +268,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Ensure that evidence, wishes and losses come back as they were written.
+// Ensure that evidence, requests and losses come back as they were written.
 func TestEvidenceComesBack(t *testing.T) {
 	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(1), Saves: true, Preempt: sched.NeverPreempt}
 	want := sched.Job{Spec: spec, Evidence: sched.Proven,
@@ -276,7 +276,8 @@ func TestEvidenceComesBack(t *testing.T) {
 	v := &sched.View{Jobs: []sched.Job{want}}
 	r := record.Of(v, 0, 1)
 	got, err := record.Read(r.String())
-	if err != nil || got.Job.Evidence != want.Evidence || got.Job.Loss != want.Loss || got.Job.Spec.Preempt != spec.Preempt || !got.Job.Spec.Saves {
+	if err != nil || got.Job.Evidence != want.Evidence || got.Job.Loss != want.Loss ||
+		got.Job.Spec.Preempt != spec.Preempt || !got.Job.Spec.Saves {
 		t.Errorf("%+v, error %v, want %+v", got.Job, err, want)
 	}
 }

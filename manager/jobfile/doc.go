@@ -32,7 +32,7 @@
 //	    # restarts after a failure of its own, the rest before each, and after which ends alone; default 0, 0s, all; retries: 2 is
 //	    # the same without the others
 //	    retry: {max: 2, backoff: 30s, on: [exit:75, signal:KILL]}
-//	    preemptible: after-save     # may it be stopped for others: after-save (once something shows that it saves), true, false
+//	    preemptible: after-save     # may it be stopped for others: once something shows that it saves; or true, false
 //	    wall_time: 10m              # how long it takes, as its submitter estimates; default unknown
 //	    share: allow                # of its GPUs with other jobs: never, allow or require; default never
 //	    cpus: 4                     # per GPU; default 0, no demand

@@ -269,12 +269,12 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 // preemptible reads whether a job may be stopped for others.
 func (r *reader) preemptible(key string, n ast.Node, dst *sched.Preemptible) {
 	word, plain := strictyaml.Plain(n)
-	wish, known := sched.ParsePreemptible(word)
+	request, known := sched.ParsePreemptible(word)
 	if !plain || !known {
 		r.Fail(n, "%s, want after-save, true or false", strictyaml.Describe(key, n))
 		return
 	}
-	*dst = wish
+	*dst = request
 }
 
 // logs are the words for a progress.From.

@@ -205,8 +205,8 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 		return 0
 	}
 	n := d.need(v, id, late)
-	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, !d.p.Unsaved.Protects(j),
-		n.share && j.Spec.Deadline > 0}
+	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share,
+		!d.p.Unsaved.Protects(j), n.share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}

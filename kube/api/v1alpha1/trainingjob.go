@@ -114,10 +114,10 @@ func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Preemptible is a wish: whether a job may be stopped for others.
+// Preemptible is a request: whether a job may be stopped for others.
 type Preemptible string
 
-// Wishes; "" is AfterSave.
+// Requests; "" is AfterSave.
 const (
 	PreemptAfterSave Preemptible = "AfterSave"
 	PreemptAlways    Preemptible = "Always"

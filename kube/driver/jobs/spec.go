@@ -30,7 +30,7 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSp
 		Submit: max(since(origin, tj.CreationTimestamp.Time), 0), Priority: in.Priority, GPUs: width(in.GPUs),
 		GPUMemGB: float32(in.Sharing.MemoryGiB), Util: float32(in.Sharing.UsePercent) / 100,
 		Epochs: in.Profile.Epochs, Retries: in.Retries, Saves: in.Checkpoint.Path != "" && notKept(tj) == "",
-		Preempt: wishes[in.Preemptible],
+		Preempt: preemptible[in.Preemptible],
 	}
 	if in.Sharing.Allowed {
 		s.Share = sched.ShareAllow
@@ -51,8 +51,8 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSp
 	return s, s.Validate()
 }
 
-// wishes are those of jobs about being stopped for others.
-var wishes = map[v1alpha1.Preemptible]sched.Preemptible{
+// preemptible is what jobs request about being stopped for others.
+var preemptible = map[v1alpha1.Preemptible]sched.Preemptible{
 	v1alpha1.PreemptAlways: sched.AlwaysPreempt, v1alpha1.PreemptNever: sched.NeverPreempt,
 }
 
