@@ -219,8 +219,7 @@ func (m *Manager) begin(ctx context.Context) error {
 	case (h.Budget > 0) != (m.o.Budget > 0):
 		return fmt.Errorf("manager: %s: %w budget: %v slots, now %v, 0 being none; give it a folder of its own",
 			m.o.Dir, ErrOther, h.Budget, m.o.Budget)
-	case m.o.same(&h), m.o.Jobs != nil && h.System == m.o.System && h.Budget == m.o.Budget &&
-		system.Alike(&h, m.o.Settings):
+	case m.o.same(&h):
 		return nil
 	case m.o.Jobs == nil:
 		return m.change(h)
@@ -232,7 +231,7 @@ func (m *Manager) begin(ctx context.Context) error {
 
 // same reports whether the one of header h decides, and alike.
 func (o *Options) same(h *eventlog.Header) bool {
-	return h.System == o.System && maps.Equal(h.Settings, o.Settings) && h.Budget == o.Budget
+	return h.System == o.System && system.Alike(h, o.Settings, o.Jobs != nil) && h.Budget == o.Budget
 }
 
 // change has another system go on with what the one of header h leaves.

@@ -41,21 +41,19 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 	return liveDefaults(name, settings, 0)
 }
 
-// Alike reports whether settings are those of a header of real jobs: keys that were not known yet when its log
-// started may be missing there where they have their defaults.
-func Alike(h *eventlog.Header, settings map[string]string) bool {
-	if maps.Equal(h.Settings, settings) || h.Since == 0 {
-		return maps.Equal(h.Settings, settings)
-	}
+// Alike reports whether settings mean the same as those of a header of real jobs: keys that were not known yet when its
+// log started may be missing there where they have the default of simulations, as it was then, or, of a run that is
+// taken up again, that of real jobs.
+func Alike(h *eventlog.Header, settings map[string]string, run bool) bool {
 	info, err := Named(h.System)
-	if err != nil {
-		return false
+	if err != nil || h.Since == 0 {
+		return err == nil && maps.Equal(h.Settings, settings)
 	}
 	known := maps.Clone(settings)
 	keys := info.All()
 	maps.DeleteFunc(known, func(name, value string) bool {
 		k := keys.Find(name)
-		return k != nil && k.LiveSince > h.Since && value == k.Live
+		return k != nil && k.LiveSince > h.Since && (value == k.Default || run && value == k.Live)
 	})
 	return maps.Equal(h.Settings, known)
 }

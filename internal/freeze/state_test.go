@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,15 +31,19 @@ var inOldState = map[string]job{
 	"elastic":   {ID: 9, State: "running", Attempt: 2},
 }
 
-// sameSystem are the flags of the manager that wrote oldState last.
+// sameSystem are the flags of the manager that wrote oldState last. It knew none of the last three keys.
 var sameSystem = []string{"--slots", "4", "--system", "tiresias-gittins",
 	"--set", "*.min_run=0", "--set", "*.thresholds=2,6"}
+
+// asBefore are the keys that it did not know, as it decided.
+var asBefore = []string{"--set", "*.unsaved=stop", "--set", "*.loss_rail=off", "--set", "*.keep_free=off"}
 
 // Ensure that the present program takes over a state folder of an older one, under the same system and another, knows
 // all jobs, keeps every byte of the log, and replays it.
 func TestTakeOver(t *testing.T) {
 	for name, flags := range map[string][]string{
-		"same":  sameSystem,
+		"same":  slices.Concat(sameSystem, asBefore),
+		"newer": sameSystem,
 		"other": {"--slots", "4", "--system", "las", "--set", "*.min_run=0"},
 	} {
 		t.Run(name, func(t *testing.T) {

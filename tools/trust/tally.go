@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// tally is what the scenes and the log show.
+type tally struct {
+	acknowledged     []string // name and number of the jobs that were handed in under kills
+	stepsLost        int
+	foreseen, inside int
+	disk             bool // the scene of the full disk was played, and went well
+	replays          bool
+
+	jobs  []api.Job // all of the manager, in the end
+	twice int       // GPUs given to a job while another held them
+}
+
+// read counts, by a fold of its own, GPUs that were given twice.
+func (t *tally) read(log io.Reader) error {
+	r, err := eventlog.NewReader(log, "log")
+	if err != nil {
+		return err
+	}
+	target, holds := make(map[sched.JobID][]sched.GPUID), make(map[sched.GPUID]sched.JobID)
+	for {
+		rec, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		e := &rec.Event
+		switch {
+		case e.Kind == sched.Decided:
+			target[e.Job] = append([]sched.GPUID(nil), e.GPUs...)
+		case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start:
+			for _, g := range target[e.Job] {
+				if _, held := holds[g]; held {
+					t.twice++
+				}
+				holds[g] = e.Job
+			}
+		case e.Kind == sched.AttemptEnded, e.Kind == sched.StartFailed:
+			for g, j := range holds {
+				if j == e.Job {
+					delete(holds, g)
+				}
+			}
+		}
+	}
+}
+
+// print prints the table. Its error says what of it is wrong.
+func (t *tally) print(w io.Writer, start time.Time) error {
+	finished, lost, twice, forOthers := 0, 0, 0, 0.0
+	names := make(map[string]int)
+	for i := range t.jobs {
+		j := &t.jobs[i]
+		names[j.Name]++
+		if j.Outcome == "finished" {
+			finished++
+		}
+		if !j.Protected {
+			continue
+		}
+		forOthers += j.LostSec
+	}
+	for _, a := range t.acknowledged {
+		name, number, _ := strings.Cut(a, " ")
+		id, _ := strconv.Atoi(number)
+		if id >= len(t.jobs) || t.jobs[id].Name != name || t.jobs[id].Outcome != "finished" {
+			lost++
+		}
+		if names[name] > 1 {
+			twice++
+		}
+	}
+	fmt.Fprintf(w, "\n%-40s %d\n%-40s %d\n", "jobs", len(t.jobs), "finished", finished)
+	rows := []struct {
+		what  string
+		value any
+		good  bool
+	}{
+		{"acknowledged under kills", len(t.acknowledged), len(t.acknowledged) > 0},
+		{"of them lost", lost, lost == 0},
+		{"of them run twice", twice, twice == 0},
+		{"steps lost by a preemption, at most", t.stepsLost, t.stepsLost <= 1},
+		{"work of jobs that do not save, lost (s)", forOthers, forOthers == 0},
+		{"starts foreseen in their 80 % intervals", fmt.Sprintf("%d of %d", t.inside, t.foreseen), true},
+		{"GPUs given twice", t.twice, t.twice == 0},
+		{"the log decides again alike", t.replays, t.replays},
+	}
+	bad := 0
+	for _, r := range rows {
+		fmt.Fprintf(w, "%-40s %v\n", r.what, r.value)
+		if !r.good {
+			bad++
+		}
+	}
+	fmt.Fprintf(w, "%-40s %.0f s\n", "took", time.Since(start).Seconds())
+	if bad > 0 {
+		return fmt.Errorf("%d rows of the table are wrong", bad)
+	}
+	return nil
+}
