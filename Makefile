@@ -50,6 +50,11 @@ run: build ## compare several systems on a bundled trace, then train ten small j
 	$(BIN) run examples/jobs.yaml --slots 4 --state bin/run.state --system pollux --set '*.interval=1' --set '*.min_run=0' \
 		--set '*.restart_overhead=0.3' --set '*.horizon=10'
 
+.PHONY: trust
+trust: build ## show on real processes what README promises: kills, a full disk, a hostile job, preemptions
+	$(GO) build -o bin/trust ./tools/trust
+	bin/trust -bin bin
+
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done

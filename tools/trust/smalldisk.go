@@ -38,7 +38,7 @@ func fillDisk(bin, folder string) (err error) {
 		return fmt.Errorf("mount: %w: %s", err, out)
 	}
 	s := &stage{dir: folder, bin: bin, state: filepath.Join(folder, "state"), start: time.Now()}
-	defer s.kill()
+	defer s.end()
 	if err := s.serve(); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -51,6 +52,21 @@ func (s *stage) kill() {
 		_ = s.daemon.Process.Signal(syscall.SIGKILL)
 		_, _ = s.daemon.Process.Wait()
 	}
+}
+
+// end cancels what still runs and ends the manager: nothing is left where a scene has failed.
+func (s *stage) end() {
+	if s.daemon == nil {
+		return
+	}
+	list, _ := s.jobs()
+	for i := range list {
+		if list[i].State != "done" {
+			_, _ = s.ask("cancel", strconv.Itoa(i))
+			_, _ = s.ask("wait", strconv.Itoa(i), "--timeout", "20s")
+		}
+	}
+	s.kill()
 }
 
 // ask runs trainyard with the folder of the manager and returns what it prints.

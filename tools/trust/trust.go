@@ -44,7 +44,7 @@ func run(bin, keep string) error {
 		return err
 	}
 	s := &stage{dir: dir, bin: bin, state: filepath.Join(dir, "state"), start: time.Now()}
-	defer s.kill()
+	defer s.end()
 	if err := s.serve(); err != nil {
 		return err
 	}
