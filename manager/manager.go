@@ -172,7 +172,11 @@ func (m *Manager) record() eventlog.Sink {
 
 // drive makes the driver of a start.
 func (m *Manager) drive(s *host.Start) (host.Driver, error) {
-	epoch, err := m.kept.NextEpoch()
+	last, err := shim.State(m.o.Dir).Epoch()
+	if err != nil && !errors.Is(err, shim.ErrTorn) { // then it is written again
+		return nil, err
+	}
+	epoch, err := m.kept.NextEpoch(last)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,6 +29,8 @@ type attempt struct {
 	job     sched.JobID
 	number  int32
 	dir     shim.RunDir
+	order   *shim.Order   // what was ordered, as far as the log says: what is in dir the job may have written
+	since   time.Time     // nothing of it happened before
 	why     sched.Outcome // why it is stopped; set before stopped is closed
 	stopped chan struct{} // closed once it is to be stopped
 
@@ -86,10 +91,14 @@ func (a *attempt) run(o *shim.Order) {
 	for pause := firstPause; !isClosed(a.d.quit); pause = min(2*pause, lastPause) {
 		if conn, err := shim.Dial(a.dir, a.d.o.Epoch); err == nil {
 			failpoint.Here("attached")
-			pause, coming = firstPause, nil // who listens has started it
+			began := time.Now()
+			coming = nil // who listens has started it
 			if err := a.follow(conn); errors.Is(err, shim.ErrFenced) {
-				a.send(report{fatal: err})
-				return
+				// whether that is so the managers' own file says, below: the job may listen there itself
+				a.d.o.Log.Warn("orders are refused", "job", a.job, "attempt", a.number, "error", err)
+			}
+			if time.Since(began) > lastPause {
+				pause = firstPause
 			}
 		}
 		if coming == nil { // no shim of ours that could start it yet
@@ -114,7 +123,11 @@ func (a *attempt) run(o *shim.Order) {
 // launch leaves the order in the run directory and starts a shim, unless one has started the attempt or none is to. The
 // channel is closed when that shim has gone; nil if there is none.
 func (a *attempt) launch(o *shim.Order) <-chan struct{} {
-	if o == nil || isClosed(a.stopped) || a.d.o.State.Begun(int32(a.job), a.number) {
+	if o == nil || isClosed(a.stopped) {
+		return nil
+	}
+	if a.d.o.State.Begun(int32(a.job), a.number) { // by an earlier driver's order
+		a.since = a.d.o.Origin
 		return nil
 	}
 	failpoint.Here("launch.before")
@@ -133,7 +146,7 @@ func (a *attempt) launch(o *shim.Order) <-chan struct{} {
 
 // spawn starts a shim in a session of its own. The channel is closed when it has gone.
 func (a *attempt) spawn() (chan struct{}, error) {
-	out, err := os.OpenFile(filepath.Join(string(a.dir), "shim.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	out, err := a.dir.Log()
 	if err != nil {
 		return nil, err
 	}
@@ -165,20 +178,30 @@ func (a *attempt) follow(conn *shim.Conn) error {
 	return conn.Watch(func(*shim.Alive) { a.started() })
 }
 
-// direct passes on the order to stop, and hangs up when the driver closes or the attempt is over.
+// doubtEvery is how often it is asked whether who listens is a shim: a job may have killed its own, and listen itself.
+const doubtEvery = 5 * time.Second
+
+// direct passes on the order to stop, and hangs up when the driver closes, the attempt is over or no shim of it lives.
 func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 	defer conn.Close()
-	select {
-	case <-a.stopped:
-		failpoint.Here("stop.before")
-		_ = conn.Stop() // if the shim is gone, the attempt is over
-		failpoint.Here("stop.after")
-	case <-over:
-	case <-a.d.quit:
-	}
-	select {
-	case <-over:
-	case <-a.d.quit:
+	doubt := time.NewTicker(cmp.Or(a.d.doubtEvery, doubtEvery))
+	defer doubt.Stop()
+	for stopped := a.stopped; ; {
+		select {
+		case <-stopped:
+			stopped = nil
+			failpoint.Here("stop.before")
+			_ = conn.Stop() // if the shim is gone, the attempt is over
+			failpoint.Here("stop.after")
+		case <-doubt.C:
+			if !a.d.o.State.Held(int32(a.job)) {
+				return
+			}
+		case <-over:
+			return
+		case <-a.d.quit:
+			return
+		}
 	}
 }
 
@@ -194,7 +217,7 @@ func (a *attempt) started() {
 		a.tell(e)
 	}
 	if a.meter == nil {
-		a.meter = newTail(a, readerOf(a.ordered()), a.tell)
+		a.meter = newTail(a, readerOf(a.order), a.tell)
 		a.d.work.Go(a.meter.run)
 	}
 }
@@ -208,31 +231,39 @@ type end struct {
 	boot    bool // the machine was booted since
 }
 
-// fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more.
+// fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more. What
+// the run directory says may be the job's own word: it is believed as far as it can be so, and nothing is given on
+// before finish has seen that no process is left.
 func (a *attempt) fate() *end {
 	lock, err := a.d.o.State.Begin(int32(a.job), a.number)
 	alive, unknown := a.dir.Alive()
-	lives := unknown == nil && alive.Lives() // by boot id, pid and start time
+	lives := unknown == nil && alive.Lives() && a.isShim(alive.PID) // by boot id, pid, start time and what it runs
+	lost := err == nil || errors.Is(err, shim.ErrTorn)              // the file of the lock, if it was begun
 	switch {
 	case err == nil:
 		_ = lock.Close()
-		if !a.up && !lives { // else the file of the lock was lost
+		if !a.up && !lives {
 			return &end{never: true}
 		}
 	case errors.Is(err, shim.ErrHeld):
 		return nil
-	case !errors.Is(err, shim.ErrBegun):
+	case !errors.Is(err, shim.ErrBegun) && !lost:
 		a.d.o.Log.Error("no lock", "job", a.job, "error", err)
 		return nil
 	}
 	over, err := a.dir.Over()
 	switch {
-	case err == nil:
-		return &end{over: over}
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn):
+	case lost && lives: // it will write the end
+		return nil
+	case err == nil && !a.refutes(over):
+		return &end{over: a.believed(over)}
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn):
 		// it is there: not reading it now does not mean that the shim died
 		a.d.o.Log.Error("the record of an end cannot be read", "job", a.job, "attempt", a.number, "error", err)
 		return nil
+	}
+	if err == nil || errors.Is(err, shim.ErrTorn) {
+		a.d.o.Log.Warn("the record of an end is not what a shim writes", "job", a.job, "attempt", a.number, "error", err)
 	}
 	if lives {
 		return nil
@@ -246,14 +277,40 @@ func (a *attempt) fate() *end {
 	return x
 }
 
-// finish kills what a dead shim left behind, waits until the devices are seen free, and reports the end. With it
-// goes which of them do not become so.
-func (a *attempt) finish(x *end) {
-	o := a.ordered()
-	if x.over == nil && !x.never && !x.boot {
-		a.sweep(o)
+// isShim reports whether a process runs with the run directory as an argument, as a shim does. It is asked of one that
+// the job may have named.
+func (a *attempt) isShim(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && bytes.Contains(line, []byte(a.dir))
+}
+
+// refutes reports whether a record says what cannot be so: that the machine could not start what ran.
+func (a *attempt) refutes(over *shim.Over) bool {
+	return over.Failed != "" && (a.up || !over.Started.IsZero())
+}
+
+// believed returns what of a record can be so: its times lie between the order and now, and a failure speaks of the
+// devices of the attempt alone.
+func (a *attempt) believed(over *shim.Over) *shim.Over {
+	o, now := *over, time.Now()
+	for _, t := range []*time.Time{&o.Started, &o.Told, &o.Ended} {
+		switch {
+		case t.IsZero() && t != &o.Ended:
+		case t.Before(a.since):
+			*t = a.since
+		case t.After(now):
+			*t = now
+		}
 	}
-	unfree := a.d.release(a, o.Devices)
+	o.Suspects = slices.DeleteFunc(o.Suspects, func(name string) bool { return !slices.Contains(a.order.Devices, name) })
+	return &o
+}
+
+// finish kills what is left of the attempt, whatever its record says, waits until the devices are seen free, and
+// reports the end. With it goes which of them do not become so.
+func (a *attempt) finish(x *end) {
+	a.sweep()
+	unfree := a.d.release(a, a.order.Devices)
 	if x.over != nil && !x.over.Started.IsZero() {
 		a.started()
 	}
@@ -261,27 +318,24 @@ func (a *attempt) finish(x *end) {
 		a.meter.stop()
 	}
 	failpoint.Here("over")
-	a.send(report{event: a.ending(x, o), unfree: unfree})
+	a.send(report{event: a.ending(x, a.order), unfree: unfree})
 }
 
-// ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes
-// are found all the same.
-func (a *attempt) ordered() *shim.Order {
-	o, err := a.dir.Order()
-	if err == nil {
-		return o
-	}
-	a.d.o.Log.Warn("an order cannot be read", "job", a.job, "attempt", a.number, "error", err)
-	o = &shim.Order{State: a.d.o.State, Job: int32(a.job), Attempt: a.number, Cgroup: a.d.cgroup}
-	for i := range a.d.dev.list {
-		o.Devices = append(o.Devices, a.d.dev.list[i].Name)
-	}
-	return o
+// group is the processes of the attempt.
+func (a *attempt) group() *procs.Group {
+	return procs.Open(a.order.Cgroup, a.order.GroupName(), a.order.Cookie())
 }
 
-// sweep kills the processes of an attempt whose shim died. It does not give up before none is left.
-func (a *attempt) sweep(o *shim.Order) {
-	group := procs.Open(o.Cgroup, o.GroupName(), o.Cookie())
+// gone reports whether one look finds no process of the attempt.
+func (a *attempt) gone() bool {
+	left, err := a.group().Members()
+	return err == nil && len(left) == 0
+}
+
+// sweep kills the processes of an attempt that is over: most have gone, and a shim that died, or a record that lies,
+// has left some. It does not give up before none is left.
+func (a *attempt) sweep() {
+	group := a.group()
 	for !isClosed(a.d.quit) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		err := group.Kill(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -64,6 +65,8 @@ type Driver struct {
 	reports chan report    // of attempts
 	quit    chan struct{}  // closed by Close
 	work    sync.WaitGroup // goroutines of attempts
+
+	doubtEvery time.Duration // the constant, but for tests
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -327,7 +330,8 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 // not carried out: it is begun without an order, and so ended.
 func (d *Driver) stop(a *sched.Action) {
 	if d.runs.isNew(a) {
-		at := d.begin(a.Job, a.Attempt, 1, 0)
+		at := d.begin(a.Job, d.recall(a.Job, a.Attempt), 1, 0)
+		at.since = d.o.Origin // who started it, if anybody did, is not known
 		at.stop(a.Why)
 		d.work.Go(func() { at.run(nil) })
 		return
@@ -337,14 +341,37 @@ func (d *Driver) stop(a *sched.Action) {
 	}
 }
 
-// begin makes an attempt, on so many GPUs and with a batch size, the live one of its job.
-func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
+// begin makes the attempt of an order, on so many GPUs and with a batch size, the live one of its job.
+func (d *Driver) begin(job sched.JobID, order *shim.Order, width, batch int) *attempt {
 	o := d.odometer(job, 0)
 	o.Begin(width, batch)
-	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.runs.epochs[job],
-		dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+	a := &attempt{d: d, job: job, number: order.Attempt, order: order, since: time.Now(), odo: o,
+		epoch: d.runs.epochs[job], dir: d.o.State.RunDir(int32(job), order.Attempt), stopped: make(chan struct{})}
 	d.runs.begin(a)
 	return a
+}
+
+// recall returns the order of an attempt that an earlier driver gave, or a later one would have, as far as the log and
+// this machine say: what the run directory has of it the job may have written. Only where its processes are kept is
+// read there, as that is how they were started, and only if such a group is there.
+func (d *Driver) recall(job sched.JobID, number int32) *shim.Order {
+	o := &shim.Order{State: d.o.State, Job: int32(job), Attempt: number, Cgroup: d.cgroup}
+	if old, err := d.o.State.RunDir(o.Job, number).Order(); err == nil && old.Cgroup != d.cgroup {
+		if group := filepath.Join(old.Cgroup, o.GroupName()); procs.IsCgroup(group) {
+			o.Cgroup = old.Cgroup
+		}
+	}
+	if int(job) >= len(d.view.Jobs) {
+		return o
+	}
+	j := &d.view.Jobs[job]
+	for _, g := range j.GPUs {
+		o.Devices = append(o.Devices, d.dev.list[g].Name)
+	}
+	if t, err := task.DecodeTask(j.Spec.Task); err == nil {
+		o.Grace, o.Save, o.Progress, o.Pattern = t.Grace, t.Checkpoint, t.Progress, t.Pattern
+	}
+	return o
 }
 
 // isOld reports whether an order is about a job that is done.
@@ -367,7 +394,7 @@ func (d *Driver) start(a *sched.Action) {
 			Text: err.Error()})
 		return
 	}
-	at := d.begin(a.Job, a.Attempt, len(a.GPUs), int(a.Batch))
+	at := d.begin(a.Job, o, len(a.GPUs), int(a.Batch))
 	d.work.Go(func() { at.run(o) })
 }
 

@@ -3,11 +3,14 @@ package local
 import (
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
@@ -72,44 +75,69 @@ func (a *attempt) lost(o *shim.Order, over *shim.Over) (time.Duration, bool) {
 
 // isReady reports whether the ready file is newer than a time.
 func (a *attempt) isReady(o *shim.Order, than time.Time) bool {
-	path := o.Save.Ready
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(string(a.dir), path)
+	var info fs.FileInfo
+	var err error
+	if path := o.Save.Ready; filepath.IsAbs(path) {
+		info, err = os.Stat(path)
+	} else {
+		info, err = a.dir.Stat(path)
 	}
-	info, err := os.Stat(path)
 	return err == nil && info.ModTime().After(than.Add(-tick))
 }
 
-// maxFiles is how many files of a checkpoint folder are looked at.
-const maxFiles = 10_000
+// maxFiles is how many files of a checkpoint folder are looked at, and how many names of one folder at a time: a job
+// may have made millions.
+const (
+	maxFiles = 10_000
+	atATime  = 256
+)
 
 // unfinished are the endings of files that are being written.
 var unfinished = []string{".tmp", ".new", ".part", ".partial"}
 
 // newest returns when the newest file in a folder was written, of those not after a time; zero if there is none. Hidden
-// files and those that are being written, by their names, do not count.
+// files and those that are being written, by their names, do not count, nor do links, and what cannot be read.
 func newest(folder string, notAfter time.Time) (at time.Time) {
-	n := 0
-	// what cannot be read does not count
-	_ = filepath.WalkDir(folder, func(path string, f fs.DirEntry, err error) error {
-		if n++; n > maxFiles {
-			return filepath.SkipAll
-		}
-		switch {
-		case err != nil:
-			return nil //nolint:nilerr // as said
-		case path != folder && strings.HasPrefix(f.Name(), "."):
-			if f.IsDir() {
-				return filepath.SkipDir
+	folders, left := []string{folder}, maxFiles
+	for len(folders) > 0 && left > 0 {
+		last := len(folders) - 1
+		path := folders[last]
+		folders = folders[:last]
+		for f := range entries(path, &left) {
+			switch {
+			case strings.HasPrefix(f.Name(), "."):
+			case f.IsDir():
+				folders = append(folders, filepath.Join(path, f.Name()))
+			case f.Type().IsRegular() && !slices.Contains(unfinished, filepath.Ext(f.Name())):
+				info, err := f.Info()
+				if err == nil && info.ModTime().After(at) && !info.ModTime().After(notAfter) {
+					at = info.ModTime()
+				}
 			}
-			return nil
-		case !f.Type().IsRegular() || slices.Contains(unfinished, filepath.Ext(path)):
-			return nil
 		}
-		if info, err := f.Info(); err == nil && info.ModTime().After(at) && !info.ModTime().After(notAfter) {
-			at = info.ModTime()
-		}
-		return nil
-	})
+	}
 	return at
+}
+
+// entries are what is in a folder, at most left of them, which it counts down. A link to a folder has none.
+func entries(path string, left *int) iter.Seq[fs.DirEntry] {
+	return func(yield func(fs.DirEntry) bool) {
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		for *left > 0 {
+			list, err := f.ReadDir(min(atATime, *left))
+			for _, entry := range list {
+				*left--
+				if !yield(entry) {
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
 }

@@ -20,9 +20,7 @@ type owners struct {
 func (d *Driver) owners(but *attempt) *owners {
 	o := &owners{}
 	for _, a := range d.runs.others(but) {
-		if order, err := a.dir.Order(); err == nil { // else it has not started
-			o.orders = append(o.orders, order)
-		}
+		o.orders = append(o.orders, a.order)
 	}
 	o.pids = sync.OnceValue(func() map[int]sched.JobID { return d.members(o.orders) })
 	return o

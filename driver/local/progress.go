@@ -13,9 +13,8 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/driver/local/beneath"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -34,14 +33,17 @@ const (
 // log: without it a job is measured again.
 const odometerFile = "odometer.json"
 
+// maxOdometer bounds that file in bytes.
+const maxOdometer = 1 << 20
+
 // odometer returns that of a job: known is the work that the log knows of.
 func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odometer {
 	if o := d.runs.progress[job]; o != nil {
 		return o
 	}
 	var kept progress.Kept
-	path := filepath.Join(d.o.State.Job(int32(job)), odometerFile)
-	b, err := os.ReadFile(path)
+	path := filepath.Join("jobs", strconv.Itoa(int(job)), odometerFile)
+	b, err := beneath.Read(string(d.o.State), path, maxOdometer)
 	if err == nil {
 		err = json.Unmarshal(b, &kept)
 	}
@@ -188,11 +190,11 @@ func (t *tail) skip() {
 
 // open opens a file, if it is there.
 func (t *tail) open(i int, source progress.Source) {
-	path := t.a.dir.Output()
+	name := filepath.Base(t.a.dir.Output())
 	if source == progress.File {
-		path = filepath.Join(string(t.a.dir), "progress.jsonl")
+		name = "progress.jsonl"
 	}
-	if f, err := openRegular(path); err == nil {
+	if f, err := t.a.dir.Open(name); err == nil { // the job may have put anything in its place
 		t.files[i] = f
 	}
 }
@@ -218,20 +220,6 @@ func (t *tail) read() {
 		t.reader.Skim(false)
 	}
 	t.behind, t.caughtUp = false, true
-}
-
-// openRegular opens a file for reading. The job may have put anything in its place, which must not stop us: not a pipe
-// that waits for a writer, nor a link.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close()
-		return nil, fmt.Errorf("%s is no file: %w", path, err)
-	}
-	return f, nil
 }
 
 // take looks at the lines that end in b, read now.

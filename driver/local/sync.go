@@ -106,8 +106,8 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	if !j.Up && !d.o.State.Begun(int32(id), j.Attempts) {
 		return nil
 	}
-	a := d.begin(id, j.Attempts, len(j.GPUs), int(j.Live.Batch))
-	a.up, a.adopted = j.Up, j.Up
+	a := d.begin(id, d.recall(id, j.Attempts), len(j.GPUs), int(j.Live.Batch))
+	a.up, a.adopted, a.since = j.Up, j.Up, d.o.Origin
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
 		if j.Cancel {
@@ -115,7 +115,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 		}
 		close(a.stopped)
 	}
-	if end := a.fate(); end != nil && end.over != nil {
+	if end := a.fate(); end != nil && end.over != nil && a.gone() { // else it is swept first
 		return d.missed(a, end)
 	}
 	d.work.Go(func() { a.run(nil) })
@@ -133,7 +133,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
 	a.meter.skip()
 	a.meter.finish()
-	e := a.ending(x, a.ordered())
+	e := a.ending(x, a.order)
 	e.Time = max(d.instant(x.over.Ended), started+1)
 	e.Job = a.job
 	if rest := d.backoff(&e); rest > 0 {

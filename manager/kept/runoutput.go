@@ -16,6 +16,7 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
+	"github.com/trainyard/trainyard/driver/local/beneath"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -45,7 +46,11 @@ func (o Outputs) Open(_ context.Context, from site.Source) (site.Output, error) 
 
 // Last returns when an attempt last wrote.
 func (o Outputs) Last(from site.Source) (time.Time, bool) {
-	info, err := os.Lstat(outputPath(string(o), from.Job, from.Attempt))
+	path, err := filepath.Rel(string(o), outputPath(string(o), from.Job, from.Attempt))
+	if err != nil {
+		return time.Time{}, false
+	}
+	info, err := beneath.Stat(string(o), path)
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -122,26 +127,18 @@ func outputPath(dir string, job sched.JobID, attempt int32) string {
 // openOutput opens what an attempt wrote; nil if there is nothing. Jobs can write where it lies, so no link of theirs
 // leads elsewhere, and nothing but a file is read.
 func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
 	path, err := filepath.Rel(dir, outputPath(dir, job, attempt))
 	if err != nil {
 		return nil, err
 	}
-	fd, err := openBeneath(int(folder.Fd()), path)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := beneath.Open(dir, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil //nolint:nilnil // nothing was written, which is no error
-	}
-	if err != nil {
-		return nil, fmt.Errorf("output of job %d attempt %d: %w", job, attempt, err)
-	}
-	f := os.NewFile(uintptr(fd), path)
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close()
+	case errors.Is(err, beneath.ErrNotRegular):
 		return nil, fmt.Errorf("output of job %d attempt %d: %w: it is no file", job, attempt, api.ErrRefused)
+	case err != nil:
+		return nil, fmt.Errorf("output of job %d attempt %d: %w", job, attempt, err)
 	}
 	return f, nil
 }

@@ -32,7 +32,7 @@ func writeUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	epoch, err := s.NextEpoch()
+	epoch, err := s.NextEpoch(0)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func TestKilled(t *testing.T) {
 		if got := batches(t, s); got < acknowledged || got > acknowledged+1 {
 			t.Fatalf("round %d: %d batches, %d acknowledged", round, got, acknowledged)
 		}
-		if epoch, err := s.NextEpoch(); err != nil || epoch != int64(c.epoch)+1 {
+		if epoch, err := s.NextEpoch(0); err != nil || epoch != int64(c.epoch)+1 {
 			t.Fatalf("round %d: epoch %d after %d, %v", round, epoch, c.epoch, err)
 		}
 		closed(t, s)

@@ -19,7 +19,7 @@ func TestWriterIsFenced(t *testing.T) {
 	if err := first.Begin(eventlog.Header{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.NextEpoch(); err != nil {
+	if _, err := first.NextEpoch(0); err != nil {
 		t.Fatal(err)
 	}
 	w := first.Writer(0)
@@ -35,7 +35,7 @@ func TestWriterIsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := open(t, dir)
-	if _, err := second.NextEpoch(); err != nil {
+	if _, err := second.NextEpoch(0); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(2); !errors.Is(err, store.ErrFenced) {

@@ -173,10 +173,11 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// NextEpoch numbers the manager that has the folder now: higher than all before it, durably.
-func (s *Store) NextEpoch() (epoch int64, err error) {
-	err = s.db.QueryRow("update meta set value = value + 1 where name = 'epoch' returning cast(value as " +
-		"integer)").Scan(&epoch)
+// NextEpoch numbers the manager that has the folder now: higher than all before it and than above, durably. The
+// database may be a copy from before, and know fewer.
+func (s *Store) NextEpoch(above int64) (epoch int64, err error) {
+	err = s.db.QueryRow("update meta set value = max(cast(value as integer), ?) + 1 where name = 'epoch' returning "+
+		"cast(value as integer)", above).Scan(&epoch)
 	if err != nil {
 		return 0, fmt.Errorf("store: epoch: %w", err)
 	}

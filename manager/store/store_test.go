@@ -152,7 +152,7 @@ func TestEpochRises(t *testing.T) {
 	for want := int64(1); want < 7; want++ {
 		s := open(t, dir)
 		for range 2 {
-			if got, err := s.NextEpoch(); got != want || err != nil {
+			if got, err := s.NextEpoch(0); got != want || err != nil {
 				t.Fatalf("epoch %d, %v, want %d", got, err, want)
 			}
 			want++

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Root returns the cgroup v2 directory of the calling process if it may make groups in it that can be killed, else "".
@@ -35,6 +37,17 @@ func Root() string {
 		}
 	}
 	return ""
+}
+
+// IsCgroup reports whether dir is a directory of cgroup v2 by its own name, with no link on the way: a name that others
+// may have chosen is no group to kill before.
+func IsCgroup(dir string) bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
+		return false
+	}
+	plain, err := filepath.EvalSymlinks(dir)
+	return err == nil && plain == dir
 }
 
 // ownDirs returns where the process's own v2 cgroup is mounted, given its mountinfo and cgroup files in /proc. It may

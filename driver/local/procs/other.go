@@ -18,6 +18,9 @@ type Group struct{}
 // Root returns the control group below which groups are made: there is none.
 func Root() string { return "" }
 
+// IsCgroup is false.
+func IsCgroup(string) bool { return false }
+
 // New fails.
 func New(string, string, string) (*Group, error) { return nil, errors.ErrUnsupported }
 

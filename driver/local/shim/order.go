@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/driver/local/beneath"
 )
 
 // State is the folder in which a manager keeps what must outlive it:
@@ -89,6 +90,9 @@ func (o *Order) GroupName() string {
 	return fmt.Sprintf("trainyard-%016x-%d-%d", stateHash(o.State), o.Job, o.Attempt)
 }
 
+// name names an attempt to managers.
+func (o *Order) name() string { return fmt.Sprintf("%d/%d", o.Job, o.Attempt) }
+
 // Cookie is the variable by which processes of an attempt are known, wherever they hide.
 func (o *Order) Cookie() string { return "TRAINYARD_COOKIE=" + o.GroupName() }
 
@@ -134,26 +138,75 @@ func WriteOrder(o *Order) error {
 	return writeJSON(dir.file("order.json"), o)
 }
 
-// Order reads what WriteOrder left; fs.ErrNotExist if it did not.
-func (r RunDir) Order() (*Order, error) { return readJSON[Order](r.file("order.json")) }
+// Order reads what WriteOrder left; fs.ErrNotExist if it did not. The job can write there: what it says is what the
+// manager ordered only before the job was started.
+func (r RunDir) Order() (*Order, error) { return readRecord[Order](r, "order.json", maxOrder) }
 
-// Alive reads who runs the attempt; fs.ErrNotExist if no one has started.
-func (r RunDir) Alive() (*Alive, error) { return readJSON[Alive](r.file("alive.json")) }
+// Alive reads who runs the attempt; fs.ErrNotExist if no one has started, ErrTorn if the file is not what a shim
+// writes. The job can write there, see Alive.Lives.
+func (r RunDir) Alive() (*Alive, error) { return readRecord[Alive](r, "alive.json", maxRecord) }
 
 // Starting reads who was about to run the attempt; fs.ErrNotExist if no one was. Without Alive the job perhaps ran.
-func (r RunDir) Starting() (*Alive, error) { return readJSON[Alive](r.file("starting.json")) }
+func (r RunDir) Starting() (*Alive, error) { return readRecord[Alive](r, "starting.json", maxRecord) }
 
-// Over reads how the attempt ended; fs.ErrNotExist if it has not, or its shim died.
-func (r RunDir) Over() (*Over, error) { return readJSON[Over](r.file("over.json")) }
+// Over reads how the attempt ended; fs.ErrNotExist if it has not, or its shim died, ErrTorn if the file is not what a
+// shim writes. The job can write there, so that what it says need not be so.
+func (r RunDir) Over() (*Over, error) {
+	over, err := readRecord[Over](r, "over.json", maxRecord)
+	if err == nil && (over.Code < 0 || over.Code > maxCode) {
+		return nil, fmt.Errorf("shim: %s: %w: code %d, want from 0 to %d", r.file("over.json"), ErrTorn, over.Code,
+			maxCode)
+	}
+	return over, err
+}
 
-func readJSON[T any](path string) (*T, error) {
-	b, err := os.ReadFile(path)
+// Bounds of what is read of a run directory, in bytes: an order has the environment of its job.
+const (
+	maxRecord = 64 << 10
+	maxOrder  = 32 << 20
+)
+
+// maxCode is the highest exit code there is.
+const maxCode = 255
+
+// readRecord reads a record of a run directory, which the job can write to: no links are followed from the state folder
+// on, and only a file of at most so many bytes is read. Whatever else is there is ErrTorn.
+func readRecord[T any](r RunDir, name string, most int64) (*T, error) {
+	state, path := r.inState()
+	return readJSON[T](state, filepath.Join(path, name), most)
+}
+
+// Open opens a regular file of the run directory for reading, whose job may have put anything there: no link is
+// followed. Errors are those of beneath.Open.
+func (r RunDir) Open(name string) (*os.File, error) {
+	state, path := r.inState()
+	return beneath.Open(state, filepath.Join(path, name))
+}
+
+// Stat describes what has a name in the run directory, and follows no link. Errors are those of beneath.Stat.
+func (r RunDir) Stat(name string) (fs.FileInfo, error) {
+	state, path := r.inState()
+	return beneath.Stat(state, filepath.Join(path, name))
+}
+
+// inState returns the state folder of a run directory, and where it is in that.
+func (r RunDir) inState() (state, path string) {
+	job := filepath.Dir(string(r))
+	state = filepath.Dir(filepath.Dir(job))
+	return state, filepath.Join(filepath.Base(filepath.Dir(job)), filepath.Base(job), filepath.Base(string(r)))
+}
+
+func readJSON[T any](folder, path string, most int64) (*T, error) {
+	b, err := beneath.Read(folder, path, most)
+	if errors.Is(err, beneath.ErrRefused) {
+		err = fmt.Errorf("shim: %w: %w", ErrTorn, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	x := new(T)
 	if err := json.Unmarshal(b, x); err != nil {
-		return nil, fmt.Errorf("shim: %s: %w: %w", path, ErrTorn, err)
+		return nil, fmt.Errorf("shim: %s: %w: %w", filepath.Join(folder, path), ErrTorn, err)
 	}
 	return x, nil
 }
@@ -192,9 +245,9 @@ func syncDir(dir string) error {
 func (s State) Save(name string, x any) error { return writeJSON(filepath.Join(string(s), name), x) }
 
 // SetEpoch makes epoch the number of the manager that gives orders from now on: orders of earlier ones are refused.
-// ErrFenced if a later manager has said so already.
+// ErrFenced if a later manager has said so already. A file that holds no number is written again.
 func (s State) SetEpoch(epoch int64) error {
-	if err := s.Fenced(epoch); err != nil {
+	if err := s.Fenced(epoch); err != nil && !errors.Is(err, ErrTorn) {
 		return err
 	}
 	return writeJSON(filepath.Join(string(s), "epoch"), epoch)
@@ -202,20 +255,28 @@ func (s State) SetEpoch(epoch int64) error {
 
 // Fenced returns ErrFenced if the manager of epoch gives no orders any more, because a later one does.
 func (s State) Fenced(epoch int64) error {
-	now, err := s.epoch()
+	now, err := s.Epoch()
 	if err == nil && now > epoch {
 		err = fmt.Errorf("%w: the folder is at epoch %d, want %d", ErrFenced, now, epoch)
 	}
 	return err
 }
 
-func (s State) epoch() (int64, error) {
-	n, err := readJSON[int64](filepath.Join(string(s), "epoch"))
-	if errors.Is(err, fs.ErrNotExist) {
+// MaxEpoch is the highest number that a manager has. There is one for each start of a manager.
+const MaxEpoch = 1 << 62
+
+// Epoch returns the number of the manager that gives orders, as the file of the managers has it: 0 where there is none,
+// ErrTorn where the file holds no number of a manager.
+func (s State) Epoch() (int64, error) {
+	n, err := readJSON[int64](string(s), "epoch", maxRecord)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
-	}
-	if err != nil {
+	case err != nil:
 		return 0, err
+	case *n < 0 || *n > MaxEpoch:
+		return 0, fmt.Errorf("shim: %s: %w: %d, want from 0 to %d", filepath.Join(string(s), "epoch"), ErrTorn, *n,
+			int64(MaxEpoch))
 	}
 	return *n, nil
 }
@@ -270,7 +331,17 @@ func sticky(path string) error {
 // ErrHeld says that someone holds a lock.
 var ErrHeld = errors.New("held")
 
-// Lock takes a file lock that ends with the process; ErrHeld if another has it.
+// Held reports whether the shim of a job lives, by its lock.
+func (s State) Held(job int32) bool {
+	f, err := beneath.Open(string(s), filepath.Join("jobs", strconv.Itoa(int(job)), "lock"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// Lock takes a file lock that ends with the process; ErrHeld if another has it, ErrTorn if what is there is no file.
 func Lock(path string, shared bool) (*os.File, error) {
 	f, err := openLock(path)
 	if err != nil {
@@ -291,18 +362,56 @@ func Lock(path string, shared bool) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// openLock opens the file of a lock, made readable to all whatever the umask; it follows no link.
+// openLock opens the file of a lock, made readable to all whatever the umask; it follows no link and waits for no one.
 func openLock(path string) (*os.File, error) {
+	const found = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
 	if err == nil {
 		return f, f.Chmod(0o644)
 	}
-	f, err = os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	f, err = os.OpenFile(path, os.O_RDWR|found, 0)
 	if errors.Is(err, fs.ErrPermission) { // another user's: to lock it is enough to read it
-		f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		f, err = os.OpenFile(path, os.O_RDONLY|found, 0)
 	}
-	return f, err
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+		err = fmt.Errorf("%w: %w", ErrTorn, err)
+	}
+	if err == nil {
+		err = ours(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
+
+// ours returns ErrTorn, and closes the file, if it is none to read from or to write to.
+func ours(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is %v: %w", f.Name(), info.Mode(), ErrTorn)
+	}
+	if err != nil {
+		_ = f.Close()
+	}
+	return err
+}
+
+// openAppend opens a file of a run directory, which is made if it is not there, to write to its end: never a link, nor
+// a pipe that would wait for a reader.
+func openAppend(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err == nil {
+		err = ours(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Log opens what the shim of the attempt has to say, see RunDir, to write to its end.
+func (r RunDir) Log() (*os.File, error) { return openAppend(r.file("shim.log")) }
 
 // ErrBegun says that an attempt, or a later one, was started already, or may no longer be.
 var ErrBegun = errors.New("begun already")
@@ -356,7 +465,10 @@ func (s State) Begun(job, attempt int32) bool {
 // lastBegun reads the number of the last attempt started; 0 = none.
 func (s State) lastBegun(job int32) (int32, error) {
 	path := filepath.Join(s.Job(job), "lock")
-	b, err := os.ReadFile(path)
+	b, err := beneath.Read(string(s), filepath.Join("jobs", strconv.Itoa(int(job)), "lock"), maxRecord)
+	if errors.Is(err, beneath.ErrRefused) {
+		err = fmt.Errorf("%w: %w", ErrTorn, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0 {
 		return 0, nil
 	}
@@ -365,7 +477,7 @@ func (s State) lastBegun(job int32) (int32, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("shim: %s: %q: %w", path, b, ErrTorn)
+		return 0, fmt.Errorf("shim: %s: %q: %w", path, short(string(b)), ErrTorn)
 	}
 	return int32(n), nil
 }

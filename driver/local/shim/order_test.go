@@ -271,7 +271,7 @@ func TestEpochRises(t *testing.T) {
 			t.Errorf("epoch %d: %v, want fenced %v", c.epoch, err, c.fenced)
 		}
 	}
-	if now, err := s.epoch(); now != 4 || err != nil {
+	if now, err := s.Epoch(); now != 4 || err != nil {
 		t.Errorf("epoch %d, %v, want 4", now, err)
 	}
 }

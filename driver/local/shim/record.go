@@ -33,7 +33,8 @@ func openRecord(dir RunDir) (*record, error) {
 		return nil, err
 	}
 	r := &record{dir: dir, folder: folder}
-	if r.over, err = os.OpenFile(r.file(reserved), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
+	_ = os.Remove(r.file(reserved)) // of whoever put it there: the job before can have
+	if r.over, err = os.OpenFile(r.file(reserved), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
 		return nil, err
 	}
 	return r, reserve(r.over, reservedRoom)

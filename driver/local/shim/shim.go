@@ -111,7 +111,7 @@ type shim struct {
 	clients  sync.WaitGroup
 
 	mu      sync.Mutex
-	epoch   int64         // highest heard of
+	epoch   int64         // of the manager that gives orders, as the file last had it
 	open    []*client     // connected, the longest silent first
 	alive   *Alive        // once the job's process runs
 	over    bool          // once over.json is there
@@ -193,7 +193,7 @@ func (s *shim) unlock() {
 
 // run starts the job's process and waits until it has ended, by itself or because it was asked to.
 func (s *shim) run(group *procs.Group) (*Over, error) {
-	out, err := os.OpenFile(s.dir.Output(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	out, err := openAppend(s.dir.Output())
 	if err != nil {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}

@@ -185,13 +185,13 @@ func TestNotBegun(t *testing.T) {
 // Ensure that a folder that cannot be used is reported as that, not as an attempt that someone else has started.
 func TestCannotBegin(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"jobs/0/lock", "epoch"} {
+	for file, says := range map[string]string{"jobs/0/lock": "is a directory", "epoch": "no regular file"} {
 		s := State(t.TempDir())
 		if err := os.MkdirAll(filepath.Join(string(s), file), 0o700); err != nil { // no file can be there
 			t.Fatal(err)
 		}
 		p := begin(t, sh(s, "exit 0"))
-		if p.exit(exitBroken); !strings.Contains(p.said.String(), "is a directory") {
+		if p.exit(exitBroken); !strings.Contains(p.said.String(), says) {
 			t.Errorf("%s: it says %q, want the cause", file, &p.said)
 		}
 	}
@@ -226,12 +226,16 @@ func TestManyShims(t *testing.T) {
 	}
 }
 
-// Ensure that a shim obeys the latest manager it has heard of alone, whoever was there first.
+// Ensure that a shim obeys the manager alone that the managers' file names, or a later one, whoever was there first.
 func TestOldManagerIsRefused(t *testing.T) {
 	t.Parallel()
 	s := State(t.TempDir())
 	p := begin(t, sh(s, "exec sleep 300"))
-	first, second := p.dial(1), p.dial(5)
+	first := p.dial(1)
+	if err := s.SetEpoch(5); err != nil {
+		t.Fatal(err)
+	}
+	second := p.dial(5)
 	up := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() { ended <- second.Watch(func(*Alive) { close(up) }) }()

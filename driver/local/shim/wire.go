@@ -9,15 +9,19 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/trainyard/trainyard/driver/local/beneath"
 )
 
 // say is a line from a manager to a shim.
 type say struct {
-	Epoch int64 `json:"epoch"`          // of the manager
-	Stop  bool  `json:"stop,omitempty"` // end the attempt; else only hear of it
+	Epoch int64  `json:"epoch"`          // of the manager
+	Of    string `json:"of,omitempty"`   // job and attempt that it is about, see Order.name; "" = whoever hears it
+	Stop  bool   `json:"stop,omitempty"` // end the attempt; else only hear of it
 }
 
 // tell is a line from a shim to a manager.
@@ -28,22 +32,28 @@ type tell struct {
 }
 
 // socket returns an address of the control socket that is short wherever the run directory is: the address of a socket
-// has 108 bytes at most. It is valid while the folder is open.
-func (r RunDir) socket() (address string, folder *os.File, err error) {
-	folder, err = os.Open(string(r))
+// has 108 bytes at most. It is valid while the file is open. It leads to what is in the folder, never to another one's
+// socket by a link.
+func (r RunDir) socket() (address string, held *os.File, err error) {
+	state, path := r.inState()
+	held, err = beneath.Handle(state, filepath.Join(path, control))
 	if err != nil {
 		return "", nil, err
 	}
-	return fmt.Sprintf("/proc/self/fd/%d/control", folder.Fd()), folder, nil
+	return fmt.Sprintf("/proc/self/fd/%d", held.Fd()), held, nil
 }
 
+// control is the name of the control socket.
+const control = "control"
+
 func (s *shim) listen() error {
-	address, folder, err := s.dir.socket()
+	state, path := s.dir.inState()
+	folder, err := beneath.Handle(state, path)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	l, err := net.Listen("unix", address)
+	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), control))
 	if err != nil {
 		return err
 	}
@@ -153,18 +163,24 @@ func (s *shim) hear(c *client, known func()) {
 	}
 }
 
-// obey carries out an order, or says why not.
+// obey carries out an order, or says why not. Which manager gives orders is what the managers' own file says: whoever
+// reaches the socket may claim any number, and that is not remembered.
 func (s *shim) obey(order say) (refused string) {
-	now, err := s.order.State.epoch()
+	now, err := s.order.State.Epoch()
 	if err != nil {
-		slog.Error("no epoch", "error", err) // what was heard before holds
+		slog.Error("no epoch", "error", err) // what was read before holds
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.epoch = max(s.epoch, now); order.Epoch < s.epoch {
+	if err == nil && now > 0 {
+		s.epoch = now
+	}
+	if order.Epoch < s.epoch {
 		return fmt.Sprintf("order of epoch %d, want %d or later", order.Epoch, s.epoch)
 	}
-	s.epoch = order.Epoch
+	if own := s.order.name(); order.Of != "" && order.Of != own {
+		return fmt.Sprintf("order about %s, this is %s", short(order.Of), own)
+	}
 	if order.Stop {
 		select {
 		case <-s.stop:
@@ -215,33 +231,37 @@ func (s *shim) announce(change func()) {
 type Conn struct {
 	conn  net.Conn
 	epoch int64
+	of    string
 }
 
-// Dial connects to the shim of a run directory; fs.ErrNotExist or ECONNREFUSED if none listens.
+// Dial connects to the shim of a run directory; fs.ErrNotExist or ECONNREFUSED if none listens. What listens need be no
+// shim, as the job can write to the folder: no promise is drawn from what it says but that of its lock, see
+// State.Begin.
 func Dial(dir RunDir, epoch int64) (*Conn, error) {
-	address, folder, err := dir.socket()
+	address, held, err := dir.socket()
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
+	defer held.Close()
 	conn, err := net.DialTimeout("unix", address, 5*time.Second)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{conn, epoch}
-	if err := c.send(say{Epoch: epoch}); err != nil {
+	c := &Conn{conn, epoch, filepath.Join(filepath.Base(filepath.Dir(string(dir))), filepath.Base(string(dir)))}
+	if err := c.send(say{}); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return c, nil
 }
 
 // Stop has the attempt ended: SIGTERM, the grace, SIGKILL. Asked again, it says nothing new.
-func (c *Conn) Stop() error { return c.send(say{Epoch: c.epoch, Stop: true}) }
+func (c *Conn) Stop() error { return c.send(say{Stop: true}) }
 
 // Close hangs up; the attempt goes on.
 func (c *Conn) Close() error { return c.conn.Close() }
 
 func (c *Conn) send(s say) error {
+	s.Epoch, s.Of = c.epoch, c.of
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -250,13 +270,16 @@ func (c *Conn) send(s say) error {
 	return err
 }
 
-// ErrFenced says that the shim obeys a later manager.
+// ErrFenced says that a later manager gives orders.
 var ErrFenced = errors.New("a later manager gives orders now")
 
+// maxTold is how many bytes a shim has to say at most, by far.
+const maxTold = 64 << 10
+
 // Watch calls up once the job's process runs and returns when the shim hangs up: nil if it said that over.json is
-// there, ErrFenced, or io.EOF if it died.
+// there, ErrFenced if it refuses orders, or io.EOF if it died.
 func (c *Conn) Watch(up func(*Alive)) error {
-	lines := json.NewDecoder(c.conn)
+	lines := json.NewDecoder(io.LimitReader(c.conn, maxTold))
 	for {
 		var t tell
 		if err := lines.Decode(&t); err != nil {
@@ -264,7 +287,7 @@ func (c *Conn) Watch(up func(*Alive)) error {
 		}
 		switch {
 		case t.Refused != "":
-			return fmt.Errorf("%w: %s", ErrFenced, t.Refused)
+			return fmt.Errorf("%w: %s", ErrFenced, short(t.Refused))
 		case t.Up != nil:
 			up(t.Up)
 		case t.Over:

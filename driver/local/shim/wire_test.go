@@ -29,8 +29,12 @@ func (f *faulty) Accept() (net.Conn, error) {
 // Ensure that a shim that was short of files hears managers again afterwards.
 func TestAcceptGoesOn(t *testing.T) {
 	t.Parallel()
-	dir := RunDir(t.TempDir())
-	s := &shim{order: sh(State(t.TempDir()), ""), dir: dir, changed: make(chan struct{}), stop: make(chan struct{})}
+	state := State(t.TempDir())
+	dir := state.RunDir(0, 1)
+	if err := os.MkdirAll(string(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &shim{order: sh(state, ""), dir: dir, changed: make(chan struct{}), stop: make(chan struct{})}
 	l, err := net.Listen("unix", filepath.Join(string(dir), "control"))
 	if err != nil {
 		t.Fatal(err)
@@ -65,11 +69,11 @@ func TestCrowd(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Watch(func(*Alive) { close(up) }) }()
 	<-up
-	address, folder, err := p.dir.socket()
+	address, held, err := p.dir.socket()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close()
+	defer held.Close()
 	for range 3 * maxClients {
 		conn, err := net.Dial("unix", address)
 		if err != nil {

@@ -1,0 +1,351 @@
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// horrors are what a job may leave where a record of its run directory stands, by what makes them at a path.
+var horrors = map[string]func(path string) error{
+	"endless":     func(path string) error { return os.Symlink("/dev/zero", path) },
+	"pipe":        func(path string) error { return unix.Mkfifo(path, 0o600) },
+	"folder":      func(path string) error { return os.Mkdir(path, 0o700) },
+	"loop":        func(path string) error { return os.Symlink(filepath.Base(path), path) },
+	"30 MB":       func(path string) error { return write(path, `{"text":"`+strings.Repeat("x", 30<<20)+`"}`) },
+	"no JSON":     func(path string) error { return write(path, "{\"code\":") },
+	"wrong types": func(path string) error { return write(path, `{"code":"0","ended":7,"pid":[],"job":{}}`) },
+	"deep":        func(path string) error { return write(path, strings.Repeat("[", 60<<10)) },
+	"a list":      func(path string) error { return write(path, "[]") },
+	"unreadable":  func(path string) error { return os.WriteFile(path, []byte(`{"code":`), 0) },
+	"socket": func(path string) error {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			return err
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		return l.Close()
+	},
+}
+
+func write(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
+
+// horrify puts a horror at each of some names in a folder.
+func horrify(t *testing.T, folder string, horror func(path string) error, names ...string) {
+	t.Helper()
+	t.Chdir(folder) // the address of a socket is short
+	for _, name := range names {
+		remove(t, name)
+		if err := horror(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Ensure that whatever stands where a shim that was killed has its records is harmless: the attempt is judged as if
+// there were none, none of its processes is left, and the next attempt is started.
+func TestAttackRecords(t *testing.T) {
+	for name, horror := range horrors {
+		t.Run(name, func(t *testing.T) {
+			p := begun(t)
+			killShim(t, p.run())
+			p.gone(t)
+			run := string(p.run())
+			horrify(t, run, horror, "over.json", "starting.json", "order.json", "control", "socket", "output.log",
+				"progress.jsonl", ".ready", "alive.json")
+			horrify(t, filepath.Dir(run), horror, "odometer.json")
+			h := take(t, p.next(t, 2), p.view)
+			h.end(0, sched.NodeLost)
+			none(t, p.mark)
+			touch(t, p.goOn)
+			h.apply(start(0, 2, 0))
+			h.until("the second attempt", func() bool {
+				e := h.find(sched.AttemptStarted, 0)
+				return e != nil && e.Attempt == 2
+			})
+		})
+	}
+}
+
+// Ensure that a job which puts things where its next attempts are to run, or where its lock is, holds no one up: its
+// own attempts fail, the driver closes, and another job is run.
+func TestAttackNextFolder(t *testing.T) {
+	for name, horror := range horrors {
+		t.Run(name, func(t *testing.T) {
+			list, _ := jobs(t, time.Second, "exit 0", "exit 0")
+			dir := folder(t)
+			d := open(t, dir, 1, 2, list...)
+			t.Cleanup(d.Close)
+			run := string(d.o.State.RunDir(0, 1))
+			if err := os.MkdirAll(run, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			horrify(t, run, horror, "shim.log", "output.log", ".over.json")
+			horrify(t, filepath.Dir(run), horror, "lock")
+			h := take(t, d, sched.View{})
+			h.arrivals(2)
+			h.apply(start(0, 1, 0), start(1, 1, 1))
+			h.end(1, sched.Finished)
+			h.until("the end of the first", func() bool {
+				return h.find(sched.AttemptEnded, 0) != nil || h.find(sched.StartFailed, 0) != nil
+			})
+		})
+	}
+}
+
+// Ensure that no end is believed while processes run, and that no code and no time is that there cannot be: what a
+// record says otherwise is no record.
+func TestAttackForgedEnd(t *testing.T) {
+	const year9999 = "9999-12-31T23:59:59Z"
+	for record, want := range map[string]sched.Outcome{
+		`{"code":1099511627776,"ended":"` + year9999 + `"}`: sched.NodeLost,
+		`{"code":256}`: sched.NodeLost,
+		`{"code":-1}`:  sched.NodeLost,
+		`{"code":0,"started":"` + year9999 + `","ended":"` + year9999 + `"}`:                       sched.Finished,
+		`{"code":7,"started":"0001-01-01T00:00:01Z","ended":"0001-01-01T00:00:01Z","grace":-1}`:    sched.Failed,
+		`{"failed":"the machine","suspects":["slot-1"]}`:                                           sched.NodeLost,
+		`{"code":0,"failed":"the machine","suspects":["slot-1"],"started":"2020-01-01T00:00:00Z"}`: sched.NodeLost,
+	} {
+		for _, boot := range []string{"", "another"} {
+			t.Run(record+boot, func(t *testing.T) {
+				t.Parallel()
+				p := begun(t)
+				killShim(t, p.run())
+				p.gone(t)
+				if err := write(filepath.Join(string(p.run()), "over.json"), record); err != nil {
+					t.Fatal(err)
+				}
+				if boot != "" {
+					alive, err := p.run().Alive()
+					if err != nil {
+						t.Fatal(err)
+					}
+					alive.BootID = boot
+					spoil(t, filepath.Join(string(p.run()), "alive.json"), alive)
+				}
+				before := p.view.Now
+				h := take(t, p.next(t, 2), p.view)
+				e := h.end(0, want)
+				none(t, p.mark)
+				if e.Code < 0 || e.Code > 255 || e.Time < before || e.Time > h.d.clock() || len(e.GPUs) > 0 {
+					t.Errorf("%+v, want a code and a time that can be", e)
+				}
+				for _, e := range h.events {
+					if e.Kind == sched.GPUChanged || e.Kind == sched.StartFailed {
+						t.Errorf("%+v is said of another's device", e)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Ensure that a job which forges its end while it runs, its shim killed and its lock gone, is ended before that is
+// reported, and that an alive process it names in place of its shim does not keep its device.
+func TestAttackForgedWhileRunning(t *testing.T) {
+	t.Parallel()
+	d := open(t, folder(t), 1, 1)
+	t.Cleanup(d.Close)
+	run := string(d.o.State.RunDir(0, 1))
+	self, err := json.Marshal(aliveSelf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf(`sleep MARK & cd %s; until [ -e alive.json ]; do sleep 0.01; done; rm ../lock; `+
+		`echo '%s' >alive.json; echo '{"code":0,"ended":"9999-01-01T00:00:00Z"}' >over.json; kill -9 $PPID; `+
+		`exec sleep MARK`, run, self)
+	job, mark := jobOf(t, script, time.Minute)
+	d.o.Jobs = []Arrival{job}
+	h := take(t, d, sched.View{})
+	h.arrivals(1)
+	h.apply(start(0, 1, 0))
+	h.end(0, sched.Finished)
+	none(t, mark)
+}
+
+// aliveSelf describes this process as if it were a shim.
+func aliveSelf(t *testing.T) *shim.Alive {
+	t.Helper()
+	p := begun(t)
+	alive, err := p.run().Alive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := procs.StartTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive.PID, alive.StartTime = os.Getpid(), start
+	touch(t, p.goOn)
+	return alive
+}
+
+// Ensure that a job which kills its shim and listens in its place keeps its device no longer than any other whose shim
+// died: whatever it says, and however long it says nothing.
+func TestAttackFalseShim(t *testing.T) {
+	for name, says := range map[string]string{"silent": "", "refuses": `{"refused":"order of epoch 1"}`,
+		"endless": "endless", "over": `{"over":true}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begun(t)
+			killShim(t, p.run())
+			p.gone(t)
+			l := listenFor(t, string(p.run()), says)
+			defer l.Close()
+			d := p.next(t, 2)
+			d.doubtEvery = 10 * time.Millisecond
+			h := take(t, d, p.view)
+			h.apply(stop(0, 1))
+			h.end(0, sched.NodeLost)
+			none(t, p.mark)
+		})
+	}
+}
+
+// listenFor listens as the shim of a run directory and says something to whoever comes.
+func listenFor(t *testing.T, run, says string) net.Listener {
+	t.Helper()
+	remove(t, filepath.Join(run, "control"))
+	folder, err := os.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/control", folder.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				if says == "endless" {
+					_, err = fmt.Fprint(conn, `{"refused":"`)
+					for err == nil {
+						_, err = fmt.Fprint(conn, strings.Repeat("x", 1<<16))
+					}
+					return
+				}
+				_, _ = fmt.Fprintln(conn, says)
+			}()
+		}
+	}()
+	return l
+}
+
+// Ensure that a job that has its socket lead to another's does not have that one stopped in its place.
+func TestAttackAnothersSocket(t *testing.T) {
+	for name, lead := range map[string]func(old, new string) error{"link": os.Symlink, "hard link": os.Link} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list, _ := jobs(t, time.Minute, "echo ready; exec sleep MARK", "echo ready; exec sleep MARK")
+			dir := folder(t)
+			d := open(t, dir, 1, 2, list...)
+			h := take(t, d, sched.View{})
+			h.arrivals(2)
+			h.apply(start(0, 1, 0), start(1, 1, 1))
+			for j := range sched.JobID(2) {
+				h.await(sched.AttemptStarted, j)
+			}
+			d.Close()
+			run, other := string(d.o.State.RunDir(0, 1)), string(d.o.State.RunDir(1, 1))
+			remove(t, filepath.Join(run, "control"))
+			if err := lead(filepath.Join(other, "control"), filepath.Join(run, "control")); err != nil {
+				t.Fatal(err)
+			}
+			v := known(d, sched.Job{Attempt: sched.Running, Up: true, Attempts: 1})
+			v.Jobs = append(v.Jobs, v.Jobs[0])
+			v.Jobs[1].GPUs, v.Jobs[1].Spec = []sched.GPUID{1}, d.view.Jobs[1].Spec
+			p := &past{dir: dir, origin: d.o.Origin, list: list}
+			h = take(t, p.next(t, 2), v)
+			h.apply(stop(0, 1))
+			killShim(t, shim.RunDir(run)) // its own is not to be reached
+			h.end(0, sched.NodeLost)
+			if h.find(sched.AttemptEnded, 1) != nil {
+				t.Error("the other job was stopped")
+			}
+			if alive, err := shim.RunDir(other).Alive(); err != nil || !alive.Lives() {
+				t.Errorf("the other job's shim: %+v, %v", alive, err)
+			}
+		})
+	}
+}
+
+// Ensure that an order of a manager that there is none of ends neither this driver nor the next, and that both are
+// obeyed after it.
+func TestAttackEpoch(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	d := p.next(t, 2)
+	h := take(t, d, p.view)
+	claim(t, p.run())
+	for range 20 { // it would end by then
+		if _, err := h.desk.Next(t.Context(), h.d.Now().Add(10*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h = take(t, p.next(t, 3), p.view)
+	claim(t, p.run())
+	h.apply(stop(0, 1))
+	h.end(0, sched.Preempted)
+	none(t, p.mark)
+}
+
+// claim tells a shim of the highest number that a manager could have.
+func claim(t *testing.T, run shim.RunDir) {
+	t.Helper()
+	folder, err := os.Open(string(run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/control", folder.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintln(conn, `{"epoch":9223372036854775807}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil { // it was heard: it says that the job is up
+		t.Log(err)
+	}
+}
+
+// Ensure that a checkpoint folder of however many files is looked at only so far.
+func TestAttackCheckpointFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	left := 300
+	for i := range 1000 {
+		touch(t, filepath.Join(dir, fmt.Sprint(i)))
+	}
+	n := 0
+	for range entries(dir, &left) {
+		n++
+	}
+	if n != 300 || left != 0 {
+		t.Errorf("%d looked at, %d left, want 300 and 0", n, left)
+	}
+	if err := os.Symlink(dir, dir+"-link"); err != nil {
+		t.Fatal(err)
+	}
+	if at := newest(dir+"-link", time.Now().Add(time.Hour)); !at.IsZero() {
+		t.Errorf("a link to a folder was followed: %v", at)
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package kept
-
-import "errors"
-
-// openBeneath fails: no manager serves here.
-func openBeneath(int, string) (int, error) { return -1, errors.ErrUnsupported }
