@@ -189,8 +189,8 @@ func (l *Reader) next() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
 		part, err := l.in.ReadSlice('\n')
-		if len(l.long)+len(bytes.TrimSuffix(part, []byte("\n"))) > maxLine {
-			return nil, l.fail("more than %d bytes, want at most that", maxLine)
+		if len(l.long)+len(bytes.TrimSuffix(part, []byte("\n"))) > MaxLine {
+			return nil, l.fail("more than %d bytes, want at most that", MaxLine)
 		}
 		switch {
 		case err == nil && len(l.long) == 0:

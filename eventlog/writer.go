@@ -19,8 +19,8 @@ const (
 	stem   = "trainyard.log/v"
 )
 
-// maxLine is the longest line of a log in bytes, newline excluded. A line grows with the GPUs of a target only.
-const maxLine = 16 << 20
+// MaxLine is the longest line of a log in bytes, newline excluded: a Reader refuses a longer one. A line grows with the GPUs of a target only.
+const MaxLine = 16 << 20
 
 // Header is the first line of a log: what the cluster is at its start, nearly always empty, and what else a reader must
 // know to replay the events behind it. A log may have several parts, each with a header of its own, where who wrote it
@@ -96,8 +96,8 @@ func (l *Writer) Log(_ *sched.View, e *sched.Event) {
 
 // line takes buf, which is l.buf with one line appended.
 func (l *Writer) line(buf []byte) {
-	if n := len(buf) - len(l.buf); n > maxLine {
-		l.err = fmt.Errorf("log: write: a line has %d bytes, want at most %d", n, maxLine)
+	if n := len(buf) - len(l.buf); n > MaxLine {
+		l.err = fmt.Errorf("log: write: a line has %d bytes, want at most %d", n, MaxLine)
 		return
 	}
 	buf = append(buf, '\n')

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -55,7 +56,16 @@ func NewDesk(box *Mailbox, d sched.Driver, origin time.Time) *Desk {
 func (d *Desk) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view, d.base = v, time.Now()
 	d.at = max(sched.Time(d.base.Sub(d.origin)), v.Now)
-	return d.Driver.Sync(ctx, v)
+	events, err := d.Driver.Sync(ctx, v)
+	return bounded(events), err
+}
+
+// bounded cuts what events say: it may come from anyone, and must fit the log.
+func bounded(events []sched.Event) []sched.Event {
+	for i := range events {
+		events[i].Text = eventlog.CutText(events[i].Text)
+	}
+	return events
 }
 
 // clock returns the present. It never falls, whatever is done to the clock of the machine.
@@ -152,6 +162,7 @@ func (d *Desk) collect(now sched.Time) (events []sched.Event) {
 			events = append(events, e)
 		}
 	}
+	events = bounded(events)
 	if len(requests) > 0 {
 		failpoint.Here("mailbox.taken")
 	}
@@ -186,7 +197,7 @@ func (d *Desk) ask(ctx context.Context, until sched.Time) ([]sched.Event, error)
 	answers := make(chan answer, 1)
 	go func() {
 		events, err := d.Driver.Next(inner, until)
-		answers <- answer{events, err}
+		answers <- answer{bounded(events), err}
 	}()
 	var company <-chan time.Time
 	knock := d.box.knock

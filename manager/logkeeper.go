@@ -20,6 +20,8 @@ type keeper struct {
 	dir     string
 	renewed string // why the system starts again; "": it goes on
 	before  uint64 // the log is read up to here
+	mended  bool   // stand-ins are supposed
+	faulty  bool   // the log was doubted
 	writer  *store.Writer
 	aside   []store.Aside
 }
@@ -95,21 +97,29 @@ func (k *keeper) EndBatch() error { return k.writer.EndBatch() }
 // Due is never: the log has nothing that goes out of date.
 func (k *keeper) Due() sched.Time { return sched.Never }
 
-// Doubt leaves the last event out. The folder of an attempt that it was about has the driver refuse to go on.
+// Doubt has others stand for events that cannot be read, or else leaves the last event out. The folder of an attempt
+// that it was about has the driver refuse to go on.
 func (k *keeper) Doubt(fault error) bool {
 	last, err := k.Last()
 	if err != nil || last <= 1 || !blamed(fault) {
 		return false
 	}
-	k.before = last
+	k.faulty = true
+	if k.mended = len(k.mend()) > 0; !k.mended {
+		k.before = last
+	}
 	return true
 }
 
 // blamed reports whether a fault is the log's own.
 func blamed(fault error) bool { return fault != nil && !errors.Is(fault, store.ErrUnread) }
 
-// Quarantine sets the last event aside, see Manager.Problems.
+// Quarantine sets what Doubt left out aside, see Manager.Problems.
 func (k *keeper) Quarantine(fault error) error {
+	if k.mended {
+		k.mended = false
+		return k.Settle()
+	}
 	last := k.before
 	k.before = math.MaxInt64
 	return k.SetAside(last, fault.Error())

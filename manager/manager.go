@@ -148,6 +148,10 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 		Recorder: m.record, Forecaster: new(forecaster), Decided: o.Decided, Meters: func(*host.Start) []eventlog.Sink {
 			return o.Sinks
 		}})
+	if err != nil && m.kept.faulty && !errors.Is(err, store.ErrDamaged) {
+		return nil, fmt.Errorf("%w; put a copy of the log from before back, or use what of it can be used by "+
+			"`trainyard doctor --repair`: jobs that run go on to their end", err)
+	}
 	if err != nil {
 		return nil, err
 	}

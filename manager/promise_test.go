@@ -57,6 +57,7 @@ func TestPromise09PoisonIsSetAside(t *testing.T) {
 			t.Parallel()
 			r := stopped(t)
 			r.execute(c.statement)
+			r.sums()
 			if c.jobs == 0 {
 				for range 2 {
 					if m, err := manager.Open(t.Context(), r.options); err == nil ||

@@ -51,7 +51,7 @@ type patient struct {
 
 func newDoctor() *cobra.Command {
 	var state string
-	var asJSON bool
+	var asJSON, repair bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with the set-up, and say what to do",
@@ -59,7 +59,11 @@ func newDoctor() *cobra.Command {
 versions, GPUs and their driver, GPUs that are given to no job, how processes
 are kept together (cgroups), the program itself, the clock, and what jobs left
 behind. It changes nothing. Exit code 1: something is wrong. A note may well be
-meant so.`,
+meant so.
+
+--repair is for a folder that serve refuses because of its log. It copies the
+log, sets aside what cannot be read or contradicts the rest, moves away what the
+folder has of attempts that the log does not know, and says what is lost.`,
 		Args: term.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := term.OnLinux("doctor"); err != nil {
@@ -69,12 +73,17 @@ meant so.`,
 			if err != nil {
 				return err
 			}
+			if repair {
+				return repairFolder(cmd.OutOrStdout(), dir, asJSON)
+			}
 			p := meet(cmd.Context(), dir)
 			return p.report(cmd.OutOrStdout(), p.examine(cmd.Context()), asJSON)
 		},
 	}
 	client.AddState(cmd, &state)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of lines")
+	cmd.Flags().BoolVar(&repair, "repair", false,
+		"make a folder that serve refuses one that it takes, as far as its log can be used")
 	return cmd
 }
 

@@ -174,7 +174,8 @@ func (d *Driver) unknown(v *sched.View) error {
 		}
 		if d.o.State.Begun(int32(id), known+1) {
 			return fmt.Errorf("local: %s has an attempt of job %d after number %d, the last one in the log: the log "+
-				"is older than the folder; restore the log that belongs to it",
+				"is older than the folder; restore the log that belongs to it, or go on from the one there is by "+
+				"`trainyard doctor --repair`",
 				root, id, known)
 		}
 	}

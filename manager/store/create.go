@@ -10,11 +10,11 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 )
 
-// fileName is the database in the folder of a manager, newName what it is called until it is whole.
-const (
-	fileName = "trainyard.db"
-	newName  = "new.db"
-)
+// FileName is the database in the folder of a manager.
+const FileName = "trainyard.db"
+
+// newName is what it is called until it is whole.
+const newName = "new.db"
 
 // schema makes an empty database of the present version.
 const schema = `
@@ -23,6 +23,7 @@ create table meta (name text primary key, value text not null) without rowid;
 create table log (seq integer primary key, batch integer not null, line blob not null, sum integer);
 create table aside (seq integer not null, batch integer not null, line blob not null, sum integer, why text not null);
 insert into meta values ('epoch', '0');
+insert into meta values ('unsummed', '0');
 pragma user_version = %d;
 commit;
 `
@@ -31,6 +32,7 @@ commit;
 const upgrade = `
 begin immediate;
 alter table log add column sum integer;
+delete from meta where name = 'unsummed';
 create table aside (seq integer not null, batch integer not null, line blob not null, sum integer, why text not null);
 pragma user_version = %d;
 commit;
@@ -55,7 +57,7 @@ func create(dir string) error {
 		return err
 	}
 	failpoint.Here("store.made")
-	if err := os.Rename(temp, filepath.Join(dir, fileName)); err != nil {
+	if err := os.Rename(temp, filepath.Join(dir, FileName)); err != nil {
 		return err
 	}
 	failpoint.Here("store.named")
@@ -91,7 +93,7 @@ func syncFolder(dir string) error {
 
 // foreign returns ErrForeign if the folder has no log, but other things.
 func foreign(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, fileName)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, FileName)); err == nil {
 		return nil
 	}
 	return empty(dir)
@@ -100,7 +102,7 @@ func foreign(dir string) error {
 // empty returns ErrForeign if the folder holds anything that a manager makes only once it has a log, or that is not
 // ours.
 func empty(dir string) error {
-	_, err := os.Stat(filepath.Join(dir, fileName))
+	_, err := os.Stat(filepath.Join(dir, FileName))
 	isNew := errors.Is(err, os.ErrNotExist)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -109,7 +111,7 @@ func empty(dir string) error {
 	for _, e := range entries {
 		// who may ask can be said before there is anything to ask
 		ours := e.Name() == "lock" || e.Name() == "tokens.json" ||
-			strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), fileName)
+			strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), FileName)
 		if !ours {
 			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())
 		}

@@ -16,7 +16,7 @@ type image map[string][]byte
 func takeImage(t *testing.T, dir string) image {
 	t.Helper()
 	files := image{}
-	for _, name := range []string{fileName, fileName + "-wal"} {
+	for _, name := range []string{FileName, FileName + "-wal"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestCut(t *testing.T) {
 // Ensure that a flipped bit in the write-ahead log never gives half a batch.
 func TestFlipped(t *testing.T) {
 	whole := crashed(t, 0, 12)
-	wal := whole[fileName+"-wal"]
+	wal := whole[FileName+"-wal"]
 	for at := 0; at < len(wal); at += 1 + len(wal)/150 {
 		wal[at] ^= 4
 		last, err := read(t, whole.put(t, "", 0))
@@ -163,7 +163,7 @@ func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	closed(t, begin(t, dir))
 	if os.Geteuid() != 0 {
-		for _, path := range []string{filepath.Join(dir, fileName), dir} {
+		for _, path := range []string{filepath.Join(dir, FileName), dir} {
 			t.Cleanup(func() { _ = os.Chmod(path, 0o700) })
 			if err := os.Chmod(path, 0o500); err != nil {
 				t.Fatal(err)
@@ -196,7 +196,7 @@ func TestPromise01CutWriteAheadLog(t *testing.T) {
 	}
 	closed(t, s)
 	s = open(t, dir)
-	wal := filepath.Join(dir, fileName+"-wal")
+	wal := filepath.Join(dir, FileName+"-wal")
 	synced := []int{0} // length of the file when so many batches more were acknowledged
 	for n := uint64(21); n <= 60; n++ {
 		if err := write(s.Writer(n-1), &seq, n, n); err != nil {
@@ -209,7 +209,7 @@ func TestPromise01CutWriteAheadLog(t *testing.T) {
 		synced = append(synced, int(info.Size()))
 	}
 	whole := takeImage(t, dir)
-	length, middle := len(whole[fileName+"-wal"]), synced[20]
+	length, middle := len(whole[FileName+"-wal"]), synced[20]
 	place, cuts, refused, stride := t.TempDir(), 0, 0, walStride.N()
 	for size := 0; size <= length; size++ {
 		inPage := size >= middle && size < middle+4096+24
@@ -223,7 +223,7 @@ func TestPromise01CutWriteAheadLog(t *testing.T) {
 				want = 20 + uint64(n)
 			}
 		}
-		last, err := read(t, whole.putIn(t, place, fileName+"-wal", size))
+		last, err := read(t, whole.putIn(t, place, FileName+"-wal", size))
 		if err != nil {
 			refused++
 		} else if last < want {

@@ -23,6 +23,7 @@ type Writer struct {
 	rows   []row
 	lines  []byte // of rows, one after the other
 	insert *sql.Stmt
+	check  eventlog.Checker
 }
 
 type row struct {
@@ -47,7 +48,8 @@ func (w *Writer) Log(_ *sched.View, e *sched.Event) {
 	w.rows = append(w.rows, row{e.Seq, len(w.lines)})
 }
 
-// EndBatch makes the batch durable. After an error it may be or not, whole or not at all: the run must end.
+// EndBatch makes the batch durable. After an error it may be or not, whole or not at all: the run must end. A batch with
+// a line that would not be read back is not written: ErrUnreadable.
 func (w *Writer) EndBatch() error {
 	if len(w.rows) == 0 {
 		return nil
@@ -79,6 +81,9 @@ func (w *Writer) commit() (err error) {
 	from := 0
 	for _, r := range w.rows {
 		line := w.lines[from:r.end]
+		if bad := w.check.Refuses(line); bad != nil {
+			return fmt.Errorf("event %d: %w: %w", r.seq, ErrUnreadable, bad)
+		}
 		if _, err := insert.Exec(int64(r.seq), int64(w.batch), line, sum(r.seq, w.batch, line)); err != nil {
 			return err
 		}
@@ -113,10 +118,11 @@ func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 		if err := r.scan(rows); err != nil {
 			return nil, unread("log", err)
 		}
-		if !r.sound() && len(lines) > 0 {
+		sound := r.sound(s.unsummed)
+		if !sound && len(lines) > 0 {
 			break
 		}
-		if !r.sound() {
+		if !sound {
 			return nil, fmt.Errorf("store: %w", damaged(r.seq))
 		}
 		lines = append(lines, bytes.Clone(r.line))
@@ -141,7 +147,7 @@ func (s *Store) LinesBefore(seq uint64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, unread("log", err)
 	}
-	return &lines{rows: rows, rest: []byte(header + "\n")}, nil
+	return &lines{rows: rows, rest: []byte(header + "\n"), unsummed: s.unsummed, supposed: s.supposed}, nil
 }
 
 // LastWith returns the batch of the last event before the one numbered seq whose line has a text in it; 0 = none has.
@@ -166,6 +172,10 @@ type lines struct {
 	row  stored
 	line []byte // under way
 	rest []byte // of it
+
+	unsummed uint64
+	supposed map[uint64]StandIn // see Store.Suppose
+	next     uint64             // the event after the last that was read
 }
 
 // Read reads on in the lines, each as it is in a file.
@@ -180,15 +190,33 @@ func (l *lines) Read(b []byte) (int, error) {
 		if err := l.row.scan(l.rows); err != nil {
 			return 0, unread("log", err)
 		}
-		if !l.row.sound() {
-			return 0, fmt.Errorf("store: %w", damaged(l.row.seq))
+		if l.line = l.line[:0]; len(l.supposed) > 0 {
+			l.fill()
 		}
-		l.line = append(append(l.line[:0], l.row.line...), '\n')
-		l.rest = l.line
+		if x, ok := l.supposed[l.row.seq]; ok {
+			l.line = append(l.line, x.Line()...)
+		} else if !l.row.sound(l.unsummed) {
+			return 0, fmt.Errorf("store: %w", damaged(l.row.seq))
+		} else {
+			l.line = append(l.line, l.row.line...)
+		}
+		l.line = append(l.line, '\n')
+		l.rest, l.next = l.line, l.row.seq+1
 	}
 	n := copy(b, l.rest)
 	l.rest = l.rest[n:]
 	return n, nil
+}
+
+// fill has what stands for events that are missing before the row read before it.
+func (l *lines) fill() {
+	for ; l.next < l.row.seq; l.next++ {
+		if x, ok := l.supposed[l.next]; ok {
+			l.line = append(append(l.line, x.Line()...), '\n')
+		} else if l.next > 0 {
+			break // the reader says what is missing
+		}
+	}
 }
 
 // Close ends the reading of rows.

@@ -20,7 +20,7 @@ func sum(seq, batch uint64, line []byte) int64 {
 // sum are numbers unless the row is damaged.
 type stored struct {
 	seq        uint64
-	batch, sum any          // sum nil: written by version 1
+	batch, sum any          // sum nil: written by version 1, see Store.unsummed
 	line       sql.RawBytes // until the next row
 }
 
@@ -32,17 +32,30 @@ func (r *stored) scan(rows *sql.Rows) error {
 	return err
 }
 
-// sound reports whether the row is what was written, as far as can be known.
-func (r *stored) sound() bool {
+// sound reports whether the row is what was written, as far as can be known: those up to unsummed may have no checksum.
+func (r *stored) sound(unsummed uint64) bool {
 	batch, is := r.batch.(int64)
 	if !is {
 		return false
 	}
 	if r.sum == nil {
-		return true
+		return r.seq <= unsummed
 	}
 	have, is := r.sum.(int64)
 	return is && have == sum(r.seq, uint64(batch), r.line)
+}
+
+// unsummed returns the number of the last event that may have no checksum: it was written before there were any. It is
+// noted when a database is made or first met.
+func unsummed(db *sql.DB) (seq uint64, noted bool, err error) {
+	var last int64
+	err = db.QueryRow("select cast(value as integer) from meta where name = 'unsummed'").Scan(&last)
+	if err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return uint64(last), err == nil, err
+	}
+	err = db.QueryRow("select coalesce((select min(seq) - 1 from log where sum is not null), " +
+		"(select max(seq) from log), 0)").Scan(&last)
+	return uint64(last), false, err
 }
 
 // Aside is an event that was taken out of the log, because it could not be believed.
@@ -115,26 +128,26 @@ func (s *Store) setDamagedAside() error {
 	return s.SetAside(seq, "its checksum is wrong")
 }
 
-// damaged is the error about an event that cannot be quarantined, and what to do about it.
+// damaged is the error about an event that is not quarantined here, and what to do about it.
 func damaged(seq uint64) error {
 	return fmt.Errorf("event %d in %s is %w: its checksum is wrong; put a copy of the file from before back, or "+
-		"serve another folder (--state): "+
-		"jobs that run here go on to their end", seq, fileName, ErrDamaged)
+		"have what can be read used by `trainyard doctor --repair`, or serve another folder (--state): "+
+		"jobs that run here go on to their end", seq, FileName, ErrDamaged)
 }
 
 // damagedFrom returns the first of the damaged events at the end of the log; 0 = the last one is sound.
 func (s *Store) damagedFrom() (seq uint64, err error) {
 	rows, err := s.db.Query("select seq, batch, line, sum from log order by seq desc")
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", fileName, err)
+		return 0, fmt.Errorf("%s: %w", FileName, err)
 	}
 	defer rows.Close()
 	var r stored
 	for rows.Next() {
 		if err := r.scan(rows); err != nil {
-			return 0, fmt.Errorf("%s: %w", fileName, err)
+			return 0, fmt.Errorf("%s: %w", FileName, err)
 		}
-		if r.sound() {
+		if r.sound(s.unsummed) {
 			return seq, nil
 		}
 		seq = r.seq

@@ -42,7 +42,7 @@ func TestPromise09DamagedRows(t *testing.T) {
 				t.Fatal(seq, err)
 			}
 			closed(t, s)
-			execute(t, filepath.Join(dir, fileName), c.damage)
+			execute(t, filepath.Join(dir, FileName), c.damage)
 			for range 2 {
 				s, err := Open(dir)
 				log := ""
@@ -82,7 +82,7 @@ func TestDamagedPage(t *testing.T) {
 	if err := write(s.Writer(0), &seq, 1, 6); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, filepath.Join(dir, fileName), "update log set line = cast(replace(cast(line as text), '\"time\":', "+
+	execute(t, filepath.Join(dir, FileName), "update log set line = cast(replace(cast(line as text), '\"time\":', "+
 		"'\"time\":1') as blob) where seq = 7")
 	if lines, err := s.Page(1, 100); err != nil || len(lines) != 6 {
 		t.Errorf("%d lines, %v, want the 6 before the damaged one", len(lines), err)
@@ -125,7 +125,7 @@ func TestUnread(t *testing.T) {
 		}
 	}
 	closed(t, &Store{lock: s.lock})
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed(t, s)
-	execute(t, filepath.Join(dir, fileName), "alter table log drop column sum; drop table aside; pragma "+
+	execute(t, filepath.Join(dir, FileName), "alter table log drop column sum; drop table aside; pragma "+
 		"user_version = 1")
 	s = open(t, dir)
 	if after, err := text(s); err != nil || after != before {

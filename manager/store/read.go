@@ -14,7 +14,7 @@ import (
 // them there, so the folder must allow that. A folder without a log is an error that wraps fs.ErrNotExist, and stays as
 // it is.
 func Read(dir string) (io.ReadCloser, error) {
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -31,7 +31,11 @@ func Read(dir string) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard "+
 			"serve` on it", path, have, version), db.Close())
 	}
-	lines, err := (&Store{db: db}).Lines()
+	s := &Store{db: db}
+	if s.unsummed, _, err = unsummed(db); err != nil {
+		return nil, errors.Join(unread("meta", err), db.Close())
+	}
+	lines, err := s.Lines()
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

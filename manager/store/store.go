@@ -27,6 +27,8 @@ var (
 	ErrFenced = errors.New("a later trainyard has the folder")
 	// ErrDamaged says that an event in the log is not what was written.
 	ErrDamaged = errors.New("damaged")
+	// ErrUnreadable says that an event is not written, because it could not be read back.
+	ErrUnreadable = errors.New("would not be read back")
 	// ErrUnread says that the log cannot be read at the moment, which says nothing about what is in it.
 	ErrUnread = errors.New("cannot be read now")
 	// ErrForeign says that the folder holds something, but no log.
@@ -39,11 +41,26 @@ type Store struct {
 	lock  *os.File
 	db    *sql.DB
 	epoch int64 // ours; 0 = we have none, and write as long as no one has
+
+	unsummed uint64             // the last event that may have no checksum
+	supposed map[uint64]StandIn // see Suppose
 }
 
 // Open takes the folder, which it makes if it is not there, for this process. ErrBusy: another has it. ErrForeign: the
 // folder is not that of a manager. Nothing that is missing or cannot be read is taken for new: only an empty folder is.
 func Open(dir string) (*Store, error) {
+	s, err := OpenDamaged(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setDamagedAside(); err != nil {
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, err), s.Close())
+	}
+	return s, nil
+}
+
+// OpenDamaged is Open for one who is to repair what is damaged: nothing is set aside, nor refused for it.
+func OpenDamaged(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -103,7 +120,7 @@ func lock(f *os.File) error {
 }
 
 func (s *Store) open() error {
-	path := filepath.Join(s.dir, fileName)
+	path := filepath.Join(s.dir, FileName)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = create(s.dir)
@@ -112,7 +129,7 @@ func (s *Store) open() error {
 	case err != nil:
 		return err
 	case info != nil && info.Size() == 0:
-		return fmt.Errorf("%s is empty: put the one that belongs here back, or begin in an empty folder", fileName)
+		return fmt.Errorf("%s is empty: put the one that belongs here back, or begin in an empty folder", FileName)
 	}
 	if s.db, err = connect(path, "_pragma=journal_mode(wal)"); err != nil {
 		return err
@@ -148,20 +165,27 @@ func uri(path string) string {
 func (s *Store) check() error {
 	have := 0
 	if err := s.db.QueryRow("pragma user_version").Scan(&have); err != nil {
-		return fmt.Errorf("%s: %w", fileName, err)
+		return fmt.Errorf("%s: %w", FileName, err)
 	}
 	switch {
 	case have > version:
-		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have,
+		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", FileName, have,
 			version)
 	case have < 1:
-		return fmt.Errorf("%s is no log of a Trainyard", fileName)
+		return fmt.Errorf("%s is no log of a Trainyard", FileName)
 	case have < version:
 		if _, err := s.db.Exec(fmt.Sprintf(upgrade, version)); err != nil {
-			return fmt.Errorf("%s: version %d cannot be brought to %d: %w", fileName, have, version, err)
+			return fmt.Errorf("%s: version %d cannot be brought to %d: %w", FileName, have, version, err)
 		}
 	}
-	return s.setDamagedAside()
+	last, noted, err := unsummed(s.db)
+	if err == nil && !noted {
+		_, err = s.db.Exec("insert into meta values ('unsummed', ?)", int64(last))
+	}
+	if s.unsummed = last; err != nil {
+		return fmt.Errorf("%s: %w", FileName, err)
+	}
+	return nil
 }
 
 // Close gives the folder back.

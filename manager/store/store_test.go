@@ -181,7 +181,7 @@ func TestForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed(t, begin(t, lost))
-	for _, name := range []string{fileName, "lock"} {
+	for _, name := range []string{FileName, "lock"} {
 		if err := os.Remove(filepath.Join(lost, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestForeign(t *testing.T) {
 		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "there is "+there) {
 			t.Errorf("got %v, want ErrForeign with %s", err, there)
 		}
-		if _, err := os.Stat(filepath.Join(dir, fileName)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, FileName)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("there is a database now: %v", err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestNotOurs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			closed(t, begin(t, dir))
-			path := filepath.Join(dir, fileName)
+			path := filepath.Join(dir, FileName)
 			c.make(t, path)
 			before, err := os.ReadFile(path)
 			if err != nil {
@@ -261,8 +261,8 @@ func TestNotOurs(t *testing.T) {
 			if err == nil {
 				closed(t, s)
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), fileName) {
-				t.Errorf("got %v, want an error about %s with %q", err, fileName, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), FileName) {
+				t.Errorf("got %v, want an error about %s with %q", err, FileName, c.want)
 			}
 			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
 				t.Errorf("the file has changed: %v", err)
@@ -300,7 +300,7 @@ func TestPaths(t *testing.T) {
 			t.Fatalf("%q: %v", name, err)
 		}
 		closed(t, s)
-		if info, err := os.Stat(filepath.Join(dir, fileName)); err != nil || info.Size() == 0 {
+		if info, err := os.Stat(filepath.Join(dir, FileName)); err != nil || info.Size() == 0 {
 			t.Errorf("%q: %v", name, err)
 		}
 		if last := batches(t, open(t, dir)); last != 2 {

@@ -453,6 +453,19 @@ func mark(lock *os.File, attempt int32) error {
 	return lock.Sync()
 }
 
+// Rewind makes attempt the last one started of a job that has none alive; 0 = none was. ErrHeld: a shim of it lives.
+func (s State) Rewind(job, attempt int32) error {
+	path := filepath.Join(s.Job(job), "lock")
+	lock, err := Lock(path, false)
+	if errors.Is(err, ErrTorn) { // no file: nothing holds it
+		return os.RemoveAll(path)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(lock.Truncate(0), mark(lock, attempt), lock.Close())
+}
+
 // ErrTorn says that a file is there, but not what should be in it: it will not get better.
 var ErrTorn = errors.New("not what was written")
 
