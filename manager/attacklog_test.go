@@ -193,3 +193,44 @@ func TestRepairRefuses(t *testing.T) {
 		t.Error("a folder that is served is repaired")
 	}
 }
+
+// Ensure that a list of devices, or a number of the manager, that cannot be read is set aside and made again: the folder
+// is served, and what runs goes on.
+func TestAttackListOfDevices(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"devices.json", "epoch"} {
+		for what, horror := range map[string]func(path string) error{
+			"no JSON": func(path string) error { return os.WriteFile(path, []byte("[{"), 0o600) },
+			"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+			"largest": func(path string) error { return os.WriteFile(path, []byte("9223372036854775807"), 0o600) },
+			"endless": func(path string) error { return os.Symlink("/dev/zero", path) },
+			"folder":  func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) },
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				t.Parallel()
+				r := stopped(t)
+				path := filepath.Join(r.options.Dir, name)
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := horror(path); err != nil {
+					t.Fatal(err)
+				}
+				s := r.serve()
+				s.until(0, "running", runs)
+				if err := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for id := range sched.JobID(3) {
+					if row := s.until(id, "done", done); row.Outcome != sched.Finished || row.Attempts != 1 {
+						t.Errorf("job %d: %+v", id, row)
+					}
+				}
+				_ = s.stop()
+				if _, err := os.Lstat(path + shim.Unreadable); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

@@ -191,14 +191,34 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	}
 	name, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
-		Devices: m.o.Devices,
-		Types:   s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell,
+		Devices: m.o.Devices, Known: known(s),
+		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell,
 		Lend: len(s.Header.Pools) > 0, Log: m.o.Log})
 	if err != nil {
 		return nil, err
 	}
 	m.driver.Store(d)
 	return d, nil
+}
+
+// known are the devices that the log of a start knows of, by GPUID.
+func known(s *host.Start) []device.Device {
+	list := make([]device.Device, len(s.View.GPUs))
+	for i := range s.View.Nodes {
+		n := &s.View.Nodes[i]
+		for k, name := range n.Spec.Devices {
+			if at := int(n.First) + k; at < len(list) {
+				list[at] = device.Device{Name: name, MemoryGB: n.Spec.GPUMemGB}
+				if t := int(n.Spec.Type); t < len(s.Header.Types) {
+					list[at].Type = s.Header.Types[t]
+				}
+			}
+		}
+	}
+	if slices.ContainsFunc(list, func(d device.Device) bool { return d.Name == "" }) {
+		return nil // the log does not say
+	}
+	return list
 }
 
 // begin writes the header of a new log, or checks that of an old one.

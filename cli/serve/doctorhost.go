@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
 // database is the file that a state folder is known by.
@@ -40,6 +41,13 @@ func (p *patient) folder() []finding {
 		all = append(all, finding{name, wrong, fmt.Sprintf("%s has mode %03o: others see or change what is in it", p.dir, mode), "chmod 700 " + p.dir})
 	}
 	all = append(all, p.log()...)
+	for _, f := range []string{"epoch", "devices.json"} {
+		path := filepath.Join(p.dir, f+shim.Unreadable)
+		if _, err := os.Lstat(path); err == nil {
+			all = append(all, finding{name, note, f + " could not be read, was set aside and made again",
+				"look at " + term.ShellWord(path) + ", and remove it"})
+		}
+	}
 	if len(all) == 0 {
 		all = append(all, finding{name, fine, p.dir, ""})
 	}

@@ -83,7 +83,7 @@ func (p *patient) leftovers() []finding {
 			running++
 		}
 		all = append(all, p.leftover(job, run, pid, lives)...)
-		if info, err := os.Stat(shim.RunDir(run).Output()); err == nil && p.jobs != nil && job < len(p.jobs.Jobs) && p.jobs.Jobs[job].State == "done" {
+		if info, err := os.Lstat(shim.RunDir(run).Output()); err == nil && p.jobs != nil && job < len(p.jobs.Jobs) && p.jobs.Jobs[job].State == "done" {
 			kept += info.Size()
 		}
 	}
@@ -126,8 +126,10 @@ func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 // howToEnd says how the processes of an attempt are ended by hand. Its shim ignores every signal that it can, but
 // ends once nothing is left of what it started.
 func howToEnd(run shim.RunDir, pid int) string {
-	if o, err := run.Order(); err == nil && o.Cgroup != "" {
-		return "echo 1 > " + filepath.Join(o.Cgroup, o.GroupName(), "cgroup.kill")
+	if o, err := run.Order(); err == nil { // the job may have written it
+		if group := filepath.Join(o.Cgroup, o.GroupName()); procs.IsCgroup(group) {
+			return "echo 1 > " + term.ShellWord(filepath.Join(group, "cgroup.kill"))
+		}
 	}
 	return fmt.Sprintf("`pstree -p %d` shows what it started: `kill -KILL` these, then it ends", pid)
 }

@@ -170,7 +170,9 @@ func TestAttackForgedWhileRunning(t *testing.T) {
 	h := take(t, d, sched.View{})
 	h.arrivals(1)
 	h.apply(start(0, 1, 0))
-	h.end(0, sched.Finished)
+	h.until("the end", func() bool { // which of both depends on whether its start was heard of before
+		return h.find(sched.AttemptEnded, 0) != nil || h.find(sched.StartFailed, 0) != nil
+	})
 	none(t, mark)
 }
 
@@ -348,4 +350,31 @@ func TestAttackCheckpointFolder(t *testing.T) {
 	if at := newest(dir+"-link", time.Now().Add(time.Hour)); !at.IsZero() {
 		t.Errorf("a link to a folder was followed: %v", at)
 	}
+}
+
+// Ensure that a driver whose folder is moved away judges nothing by that, and makes none in its place: the attempt goes
+// on, and is followed once the folder is back.
+func TestAttackFolderMoved(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	d := p.next(t, 2)
+	d.doubtEvery = time.Millisecond
+	h := take(t, d, p.view)
+	away := p.dir + ".away"
+	if err := os.Rename(p.dir, away); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // it would be judged by then
+		if _, err := h.desk.Next(t.Context(), h.d.Now().Add(20*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(away, p.dir); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, p.goOn)
+	if e := h.end(0, sched.Failed); e.Code != 5 {
+		t.Errorf("%+v, want code 5", e)
+	}
+	none(t, p.mark)
 }

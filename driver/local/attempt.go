@@ -101,7 +101,7 @@ func (a *attempt) run(o *shim.Order) {
 				pause = firstPause
 			}
 		}
-		if coming == nil { // no shim of ours that could start it yet
+		if coming == nil && a.d.o.State.Served() { // no shim of ours that could start it yet
 			if err := a.d.o.State.Fenced(a.d.o.Epoch); errors.Is(err, shim.ErrFenced) {
 				a.send(report{fatal: err})
 				return
@@ -120,6 +120,9 @@ func (a *attempt) run(o *shim.Order) {
 	}
 }
 
+// errGone says that there is nowhere to leave an order.
+var errGone = errors.New("the state folder is gone")
+
 // launch leaves the order in the run directory and starts a shim, unless one has started the attempt or none is to. The
 // channel is closed when that shim has gone; nil if there is none.
 func (a *attempt) launch(o *shim.Order) <-chan struct{} {
@@ -131,7 +134,10 @@ func (a *attempt) launch(o *shim.Order) <-chan struct{} {
 		return nil
 	}
 	failpoint.Here("launch.before")
-	err := shim.WriteOrder(o)
+	err := errGone
+	if a.d.o.State.Served() { // else a new folder would be made in its place
+		err = shim.WriteOrder(o)
+	}
 	failpoint.Here("launch.ordered")
 	var gone chan struct{}
 	if err == nil {

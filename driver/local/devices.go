@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/beneath"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -59,23 +59,40 @@ func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*device
 	w := &deviceWatch{folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit, rule: device.DefaultRule,
 		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
 		eye: device.NewSampler(o.Devices, lookPatience)}
-	if err := w.inventory(); err != nil {
+	if err := w.inventory(o.Known); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
 	}
 	return w, nil
 }
 
 // inventory fixes the devices at those which the folder was started with: their numbers are in the log. One that is new
-// is not used.
-func (w *deviceWatch) inventory() error {
+// is not used. Known are those of the log, in case that the folder's list cannot be read: it is set aside then.
+func (w *deviceWatch) inventory(known []device.Device) error {
 	found, err := w.backend.List(context.Background())
 	if err != nil {
 		return err
 	}
 	const name = "devices.json"
-	path := filepath.Join(string(w.folder), name)
-	b, missing := os.ReadFile(path)
+	b, missing := beneath.Read(string(w.folder), name, maxInventory)
+	unreadable := errors.Is(missing, beneath.ErrRefused)
+	if missing == nil {
+		if missing = json.Unmarshal(b, &w.list); missing == nil && len(w.list) == 0 {
+			missing = errNoDevices
+		}
+		unreadable = missing != nil
+	}
 	switch {
+	case unreadable:
+		if len(known) == 0 {
+			return fmt.Errorf("%s in %s cannot be read (%w), and the log knows of none: remove it, and it is made again",
+				name, w.folder, missing)
+		}
+		w.log.Warn("the list of devices was set aside, and made again by the log", "file", name+shim.Unreadable,
+			"why", missing)
+		w.list = detailed(known, found)
+		if err := errors.Join(w.folder.SetAside(name), w.folder.Save(name, w.list)); err != nil {
+			return err
+		}
 	case errors.Is(missing, fs.ErrNotExist):
 		w.list = device.Grouped(found)
 		if len(found) == 0 {
@@ -87,10 +104,6 @@ func (w *deviceWatch) inventory() error {
 		failpoint.Here("devices.made")
 	case missing != nil:
 		return missing
-	default:
-		if err := json.Unmarshal(b, &w.list); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
 	}
 	w.watch = device.NewWatch(w.rule, w.list)
 	w.state = make([]sched.GPUState, len(w.list))
@@ -107,6 +120,20 @@ func (w *deviceWatch) inventory() error {
 		}
 	}
 	return nil
+}
+
+// maxInventory bounds the list of devices in bytes.
+const maxInventory = 16 << 20
+
+// detailed returns devices as they are found, or as they are where they are not.
+func detailed(list, found []device.Device) []device.Device {
+	list = slices.Clone(list)
+	for i := range list {
+		if n := slices.IndexFunc(found, func(d device.Device) bool { return d.Name == list[i].Name }); n >= 0 {
+			list[i] = found[n]
+		}
+	}
+	return list
 }
 
 // has reports whether a device is on the list. What else is said of it may change with its software.

@@ -26,7 +26,8 @@ type Options struct {
 	Origin  time.Time  // the instant that is time 0
 	Node    string     // name of this machine
 	Devices device.Backend
-	Types   []string // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
+	Known   []device.Device // by GPUID, as far as the log knows them: for where the list of the folder cannot be read
+	Types   []string        // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
 	// Jobs are submitted by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
 	// Endless has Next wait for more where all is done. Jobs arrive from elsewhere then, and Jobs must be empty.

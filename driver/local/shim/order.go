@@ -247,10 +247,27 @@ func (s State) Save(name string, x any) error { return writeJSON(filepath.Join(s
 // SetEpoch makes epoch the number of the manager that gives orders from now on: orders of earlier ones are refused.
 // ErrFenced if a later manager has said so already. A file that holds no number is written again.
 func (s State) SetEpoch(epoch int64) error {
-	if err := s.Fenced(epoch); err != nil && !errors.Is(err, ErrTorn) {
+	err := s.Fenced(epoch)
+	if errors.Is(err, ErrTorn) {
+		err = s.SetAside("epoch")
+	}
+	if err != nil {
 		return err
 	}
 	return writeJSON(filepath.Join(string(s), "epoch"), epoch)
+}
+
+// Unreadable ends the names of what was set aside in the folder, because it could not be read.
+const Unreadable = ".unreadable"
+
+// SetAside gives what is at a name in the folder another one, in place of what had that before: it cannot be read, and
+// is written again.
+func (s State) SetAside(name string) error {
+	path := filepath.Join(string(s), name)
+	if err := os.RemoveAll(path + Unreadable); err != nil {
+		return err
+	}
+	return os.Rename(path, path+Unreadable)
 }
 
 // Fenced returns ErrFenced if the manager of epoch gives no orders any more, because a later one does.
@@ -260,6 +277,13 @@ func (s State) Fenced(epoch int64) error {
 		err = fmt.Errorf("%w: the folder is at epoch %d, want %d", ErrFenced, now, epoch)
 	}
 	return err
+}
+
+// Served reports whether the folder is there and a manager has served it: one that was removed or moved away says nothing
+// of what became of its attempts.
+func (s State) Served() bool {
+	now, err := s.Epoch()
+	return err != nil || now > 0
 }
 
 // MaxEpoch is the highest number that a manager has. There is one for each start of a manager.
