@@ -257,23 +257,42 @@ func (a *attempt) fate() *end {
 		a.d.o.Log.Error("no lock", "job", a.job, "error", err)
 		return nil
 	}
+	if lost && lives { // it will write the end
+		return nil
+	}
+	over, known := a.record()
+	switch {
+	case !known:
+		return nil
+	case over != nil:
+		return &end{over: over}
+	case lives:
+		return nil
+	}
+	return a.unrecorded(alive, unknown)
+}
+
+// record returns the record of the end as far as it is believed, nil if there is none that a shim can have written.
+// known is false where one is there that cannot be read now: that does not mean that the shim died.
+func (a *attempt) record() (over *shim.Over, known bool) {
 	over, err := a.dir.Over()
 	switch {
-	case lost && lives: // it will write the end
-		return nil
 	case err == nil && !a.refutes(over):
-		return &end{over: a.believed(over)}
-	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn):
-		// it is there: not reading it now does not mean that the shim died
+		return a.believed(over), true
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, true
+	case err != nil && !errors.Is(err, shim.ErrTorn):
 		a.d.o.Log.Error("the record of an end cannot be read", "job", a.job, "attempt", a.number, "error", err)
-		return nil
+		return nil, false
 	}
-	if err == nil || errors.Is(err, shim.ErrTorn) {
-		a.d.o.Log.Warn("the record of an end is not what a shim writes", "job", a.job, "attempt", a.number, "error", err)
-	}
-	if lives {
-		return nil
-	}
+	a.d.o.Log.Warn("the record of an end is not what a shim writes", "job", a.job, "attempt", a.number,
+		"error", err)
+	return nil, true
+}
+
+// unrecorded is the end of an attempt whose shim died without a record. alive says who ran it, unless unknown is why
+// that cannot be read.
+func (a *attempt) unrecorded(alive *shim.Alive, unknown error) *end {
 	x := &end{ran: a.up || unknown == nil}
 	if unknown != nil {
 		alive, unknown = a.dir.Starting()
@@ -308,7 +327,9 @@ func (a *attempt) believed(over *shim.Over) *shim.Over {
 			*t = now
 		}
 	}
-	o.Suspects = slices.DeleteFunc(o.Suspects, func(name string) bool { return !slices.Contains(a.order.Devices, name) })
+	o.Suspects = slices.DeleteFunc(o.Suspects, func(name string) bool {
+		return !slices.Contains(a.order.Devices, name)
+	})
 	return &o
 }
 

@@ -83,14 +83,7 @@ func (w *deviceWatch) inventory(known []device.Device) error {
 	}
 	switch {
 	case unreadable:
-		if len(known) == 0 {
-			return fmt.Errorf("%s in %s cannot be read (%w), and the log knows of none: remove it, and it is made again",
-				name, w.folder, missing)
-		}
-		w.log.Warn("the list of devices was set aside, and made again by the log", "file", name+shim.Unreadable,
-			"why", missing)
-		w.list = detailed(known, found)
-		if err := errors.Join(w.folder.SetAside(name), w.folder.Save(name, w.list)); err != nil {
+		if err := w.relist(name, known, found, missing); err != nil {
 			return err
 		}
 	case errors.Is(missing, fs.ErrNotExist):
@@ -120,6 +113,18 @@ func (w *deviceWatch) inventory(known []device.Device) error {
 		}
 	}
 	return nil
+}
+
+// relist sets a list that cannot be read aside, and makes it again of the devices that the log knows.
+func (w *deviceWatch) relist(name string, known, found []device.Device, why error) error {
+	if len(known) == 0 {
+		return fmt.Errorf("%s in %s cannot be read (%w), and the log knows of none: remove it, and it is made again",
+			name, w.folder, why)
+	}
+	w.log.Warn("the list of devices was quarantined, and made again by the log", "file", name+shim.Unreadable,
+		"why", why)
+	w.list = detailed(known, found)
+	return errors.Join(w.folder.SetAside(name), w.folder.Save(name, w.list))
 }
 
 // maxInventory bounds the list of devices in bytes.
