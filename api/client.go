@@ -227,11 +227,19 @@ func (c *Client) post(ctx context.Context, path string, body, doc any) error {
 		if b, err = json.Marshal(body); err != nil {
 			return err
 		}
-		if len(b) > MaxJobs { // a server that refuses to read it may not get to say so
-			return fmt.Errorf("%w: %d bytes are to be sent, want at most %d", ErrMalformed, len(b), MaxJobs)
+		if long := checkLength(b); long != nil {
+			return long
 		}
 	}
 	return c.ask(ctx, http.MethodPost, path, b, doc)
+}
+
+// checkLength refuses what is too long to be sent: a server that refuses to read it may not get to say so.
+func checkLength(body []byte) error {
+	if len(body) > MaxJobs {
+		return fmt.Errorf("%w: %d bytes are to be sent, want at most %d", ErrMalformed, len(body), MaxJobs)
+	}
+	return nil
 }
 
 // ask asks for a document. Where nothing is changed it asks again while the manager is away.
@@ -245,7 +253,11 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc 
 }
 
 func (c *Client) askOnce(ctx context.Context, method, path string, body []byte, doc any) error {
-	resp, err := c.Do(ctx, method, path, body, nil)
+	return c.askWith(ctx, method, path, body, nil, doc)
+}
+
+func (c *Client) askWith(ctx context.Context, method, path string, body []byte, header http.Header, doc any) error {
+	resp, err := c.Do(ctx, method, path, body, header)
 	if err != nil {
 		return err
 	}

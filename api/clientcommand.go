@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,7 +52,7 @@ func runCommand(command []string) (net.Conn, error) {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.said
 	c.cmd.WaitDelay = endGrace // a child of the command may keep its stderr open
 	if err := c.cmd.Start(); err != nil {
-		return nil, errors.Join(&commandError{err.Error()}, to.Close(), from.Close())
+		return nil, errors.Join(&commandError{err.Error(), true}, to.Close(), from.Close())
 	}
 	go func() {
 		_ = c.cmd.Wait()
@@ -61,7 +62,10 @@ func runCommand(command []string) (net.Conn, error) {
 }
 
 // commandError says why a command gives no connection.
-type commandError struct{ why string }
+type commandError struct {
+	why    string
+	unsent bool // by its exit code it has passed nothing on
+}
 
 func (e *commandError) Error() string { return e.why }
 
@@ -72,7 +76,7 @@ func (c *commandConn) Read(b []byte) (int, error) {
 	if n > 0 && !c.answers {
 		if head := b[:min(n, len(protocol))]; !strings.HasPrefix(protocol, string(head)) {
 			line, _, _ := strings.Cut(string(b[:min(n, maxNoise)]), "\n")
-			return 0, &commandError{"the command writes something that is not HTTP: " + Printable(line)}
+			return 0, &commandError{why: "the command writes something that is not HTTP: " + Printable(line)}
 		}
 		c.answers = true
 	}
@@ -91,7 +95,7 @@ func (c *commandConn) because(broke bool, err error) error {
 		return err
 	}
 	if said := c.lastSaid(); said != "" {
-		return &commandError{"the command ended: " + said}
+		return &commandError{"the command ended: " + said, c.passedNothing()}
 	}
 	return err
 }
@@ -111,6 +115,13 @@ func (c *commandConn) lastSaid() string {
 		return state.String()
 	}
 	return ""
+}
+
+// passedNothing reports whether the exit code of a command that has ended says that no one heard what it was given: 6
+// is that of `trainyard connect` where no manager is, 126 and 127 are those of shells that have nothing to run.
+func (c *commandConn) passedNothing() bool {
+	state := c.cmd.ProcessState
+	return state != nil && slices.Contains([]int{6, 126, 127}, state.ExitCode())
 }
 
 // Write sends to the command.

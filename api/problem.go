@@ -28,6 +28,9 @@ var (
 	ErrNotHere    = errors.New("not served here")                      // by this kind of host; a Problem names what is
 	ErrGone       = errors.New("no longer kept")                       // of events; a Problem says from where on they are
 	ErrNotLeading = errors.New("not leading, another process decides") // tried again like a manager that is away
+	ErrKeyUsed    = errors.New("the key was used for other jobs")
+	// ErrUnknown is none of a manager's: it may have what it was asked for, or not.
+	ErrUnknown = errors.New("it is not known whether the jobs were submitted")
 )
 
 // Problem is the answer to a request that came to nothing, as application/problem+json (RFC 9457).
@@ -79,6 +82,7 @@ var problems = []struct {
 	{"not-here", http.StatusNotImplemented, ErrNotHere},
 	{"gone", http.StatusGone, ErrGone},
 	{"not-leading", http.StatusServiceUnavailable, ErrNotLeading},
+	{"key-used", http.StatusConflict, ErrKeyUsed},
 }
 
 // NewProblem returns a problem; err is what it wraps.

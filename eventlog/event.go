@@ -354,6 +354,8 @@ func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 		p.After = int32s(s, p.After)
 	case "task":
 		p.Task = s.text()
+	case "key":
+		p.Key = s.text()
 	default:
 		return false
 	}

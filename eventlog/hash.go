@@ -113,10 +113,10 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 	}
 }
 
-// parts says which pointers of e are set, and whether its memory is.
+// parts says which pointers of e are set, and whether its memory and the key of its spec are.
 func parts(e *sched.Event) (set uint64) {
 	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0,
-		e.Change != nil} {
+		e.Change != nil, e.Spec != nil && e.Spec.Key != ""} {
 		if is {
 			set |= 1 << i
 		}
@@ -164,6 +164,9 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 	if s.Saves || s.Preempt != 0 { // the hash of others is as it was before there was this
 		h.word(savesMark)
 		h.word(uint64(s.Preempt)<<1 | one(s.Saves))
+	}
+	if s.Key != "" {
+		h.text(s.Key)
 	}
 }
 

@@ -105,7 +105,7 @@ func (d drawing) jobSpec() *sched.JobSpec {
 		CPUs:  d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(), Share: sched.Consent(d.IntN(3)),
 		Retries: int32(d.int(0, math.MaxInt32)), WallTime: d.duration(), Deadline: sched.Time(d.duration()),
 		NotBef: sched.Time(d.duration()), After: drawIDs[sched.JobID](d), Epochs: int32(d.IntN(3)),
-		Util: float32(d.IntN(3)) / 3}
+		Util: float32(d.IntN(3)) / 3, Key: d.text()}
 	if d.IntN(2) == 0 {
 		s.GPUs.Max += 5
 		s.Batch = sched.BatchRange{Min: int32(d.IntN(3)), Max: 64, PerGPU: d.i32()}

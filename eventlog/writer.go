@@ -286,7 +286,7 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	if len(s.After) > 0 {
 		b = appendIDs(b, "after", s.After)
 	}
-	return appendText(b, "task", s.Task)
+	return appendText(appendText(b, "task", s.Task), "key", s.Key)
 }
 
 // appendWidths appends a range of widths, as one number if the gang is rigid.

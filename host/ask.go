@@ -18,28 +18,61 @@ var (
 	ErrNotHere = errors.New("not here")
 )
 
+// Submitting says how jobs are submitted, where that matters.
+type Submitting struct {
+	Once Once // zero: whoever asks again submits them again
+	// Refuse says why jobs are not taken at present. It is asked by the engine's goroutine as they arrive, unless they
+	// have arrived already. nil: all are taken.
+	Refuse func() error
+}
+
 // Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
-// follow it. specs is as with Mailbox.Submit.
-func (h *Host) Submit(ctx context.Context, specs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (sched.JobID,
-	error) {
+// follow it. specs is as with Mailbox.Submit. how is one at most. Under a key, jobs that have arrived arrive once: the
+// number is that of the first of those; ErrKeyUsed: others have. An error of Refuse is returned as it is.
+func (h *Host) Submit(ctx context.Context, specs func(first sched.JobID, now sched.Time) []*sched.JobSpec,
+	how ...Submitting) (sched.JobID, error) {
 	if err := h.running(ctx); err != nil {
 		return sched.None, err
 	}
-	var number sched.JobID = sched.None // not a result: the engine may come to it when no one waits any more
-	durable := h.box.Submit(func(next sched.JobID, now sched.Time) []*sched.JobSpec {
+	s := append(how, Submitting{})[0]
+	// not results: the engine may come to it when no one waits any more
+	number, refused := sched.JobID(sched.None), error(nil)
+	durable := h.box.Submit(func(next sched.JobID, now sched.Time) (list []*sched.JobSpec) {
+		number, refused = sched.None, nil
 		if ctx.Err() != nil { // who asked has the answer that it failed
 			return nil
 		}
-		number = next
-		return specs(next, now)
+		var known bool
+		if number, known, refused = h.arrived(&s, next); known || refused != nil {
+			return nil
+		}
+		list = specs(next, now)
+		if s.Once.Key != "" && len(list) > 0 {
+			list[0].Key = h.keys.add(h.View(), &s.Once, next, len(list))
+		}
+		return list
 	})
 	if err := h.await(ctx, durable); err != nil {
 		return sched.None, err
 	}
-	if number == sched.None {
+	if refused == nil && number == sched.None {
 		return sched.None, ctx.Err()
 	}
-	return number, nil
+	return number, refused
+}
+
+// arrived returns the number of the first of the jobs of a submission, and whether they have arrived. If not, it is
+// next, or they are refused.
+func (h *Host) arrived(s *Submitting, next sched.JobID) (first sched.JobID, known bool, err error) {
+	if s.Once.Key != "" {
+		if first, known, err = h.keys.find(h.View(), &s.Once); known || err != nil {
+			return first, known, err
+		}
+	}
+	if s.Refuse != nil {
+		err = s.Refuse()
+	}
+	return next, false, err
 }
 
 // Command has done with a job what its user wants, and returns once that is durable. ErrNoJob and ErrDone say why it

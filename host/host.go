@@ -76,6 +76,7 @@ type Host struct {
 	upOnce   sync.Once
 	over     chan struct{}            // closed once none are any more
 	changing map[sched.JobID]changing // of the engine's goroutine
+	keys     *keyBook                 // of the engine's goroutine
 }
 
 // Open loads what the store has. The store is the Host's from then on, also where that fails.
@@ -94,7 +95,7 @@ func New(o Options) *Host {
 	}
 	return &Host{o: o, box: NewMailbox(), board: NewBoard(), feed: newFeed(), up: make(chan struct{}),
 		over:     make(chan struct{}),
-		changing: make(map[sched.JobID]changing)}
+		changing: make(map[sched.JobID]changing), keys: newKeyBook()}
 }
 
 // Close gives the store back.
@@ -202,6 +203,7 @@ func (h *Host) restart(v *sched.View) {
 	if h.o.Forecaster != nil {
 		h.o.Forecaster.Restart()
 	}
+	h.keys = newKeyBook()
 	h.feed.restart(v)
 	if !h.o.Hidden {
 		h.board.restart(v)

@@ -2,6 +2,9 @@ package manager
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -37,7 +41,14 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 			return nil, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)
 		}
 	}
-	return &batch{s.m, jobs}, nil
+	return &batch{m: s.m, jobs: jobs, user: who.Name, content: digest(in)}, nil
+}
+
+// digest is short for what is submitted: two submissions alike in it are the same jobs.
+func digest(in *api.Submission) string {
+	b, _ := json.Marshal([]any{in.File, in.Dir, in.Env}) // text alone
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
 }
 
 // parse reads the job file of a submission.
@@ -80,8 +91,9 @@ func inherit(t *task.Task, env map[string]string) error {
 
 // batch are the jobs of one submission.
 type batch struct {
-	m    *Manager
-	jobs []jobfile.Job
+	m             *Manager
+	jobs          []jobfile.Job
+	user, content string // who asks, and what for
 }
 
 // Names are those of the jobs.
@@ -99,8 +111,11 @@ func (b *batch) Plan(ctx context.Context) (*explain.Forecast, sched.JobID, error
 }
 
 // Submit submits the jobs.
-func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) {
-	first, err := b.m.Submit(ctx, b.jobs)
+func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) { return b.SubmitOnce(ctx, "") }
+
+// SubmitOnce submits the jobs unless they were under that key of the one who asks; "" = under none.
+func (b *batch) SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error) {
+	first, err := b.m.Submit(ctx, b.jobs, host.Once{User: b.user, Key: key, Content: b.content})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -16,8 +17,8 @@ import (
 var ErrFixed = api.ErrFixed
 
 // Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
-// follow it. Anyone may call it while Run runs, as all requests.
-func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.JobID, err error) {
+// follow it. once is one at most: see host.Host.Submit. Anyone may call it while Run runs, as all requests.
+func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.Once) (first sched.JobID, err error) {
 	if m.o.Jobs != nil {
 		return sched.None, ErrFixed
 	}
@@ -25,7 +26,7 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.J
 	if err := Fits(&h, jobs, m.o.Unit); err != nil {
 		return sched.None, err
 	}
-	return m.Host.Submit(ctx, arriving(jobs))
+	return m.Host.Submit(ctx, arriving(jobs), host.Submitting{Once: append(once, host.Once{})[0]})
 }
 
 // arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs,

@@ -34,6 +34,8 @@ type JobSpec struct {
 	Saves    bool          `json:",omitempty"` // its submitter says how it saves its work
 	Preempt  Preemptible   `json:",omitempty"` // whether it may be stopped for others
 	Task     string        // what a driver of real processes runs, in its own words; "" elsewhere
+	// under which the jobs from this one on were submitted, in the host's own words: see host.Once; "" = under none
+	Key string `json:",omitempty"`
 }
 
 // Range is a range of widths: Min <= Want <= Max, all > 0. Want is what a system that does not resize gives.

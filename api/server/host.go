@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/host"
@@ -55,6 +56,11 @@ type Planner interface {
 	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)
 }
 
+// Keyed is a Batch that is submitted at most once under a key of the one who asks; without it no key is taken.
+type Keyed interface {
+	SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error)
+}
+
 var (
 	errLate = host.ErrLate // of Explain: its time is over
 	signal  = host.Signal  // names the signal of an exit code
@@ -69,4 +75,5 @@ var hostErrors = []struct{ of, contract error }{
 	{host.ErrDone, api.ErrDone},
 	{host.ErrStopped, api.ErrStopped},
 	{host.ErrNotHere, api.ErrNotHere},
+	{host.ErrKeyUsed, api.ErrKeyUsed},
 }

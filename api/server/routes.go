@@ -291,6 +291,8 @@ func (s *Server) drainGPU(ctx context.Context, name string, on bool) error {
 }
 
 type submitInput struct {
+	// Key is of the client's making: who asks again under it gets the same answer, and the jobs are there once.
+	Key  string `header:"Idempotency-Key" doc:"of the client's making, 1 to 64 of A-Z a-z 0-9 . _ : -"`
 	Body api.Submission
 }
 
@@ -309,7 +311,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, er
 		err = s.foresee(ctx, batch, &doc)
 		return doc, err
 	}
-	list, err := batch.Submit(ctx)
+	list, err := submitBatch(ctx, batch, in.Key)
 	if err != nil {
 		return api.Submitted{}, err
 	}
@@ -334,6 +336,21 @@ func (s *Server) note(ctx context.Context, jobs []api.Estimate) {
 			}
 		}
 	})
+}
+
+// submitBatch submits jobs, under a key unless that is "".
+func submitBatch(ctx context.Context, batch site.Batch, key string) ([]site.Accepted, error) {
+	if key == "" {
+		return batch.Submit(ctx)
+	}
+	if err := api.CheckKey(key); err != nil {
+		return nil, err
+	}
+	keyed, able := batch.(Keyed)
+	if !able {
+		return nil, api.NotHere(api.KeyHeader, "no key, and ask once")
+	}
+	return keyed.SubmitOnce(ctx, key)
 }
 
 // accepted says what names a job that was submitted, and which job before it had its name.

@@ -19,6 +19,7 @@ var apiCodes = []struct {
 	err  error
 	code int
 }{
+	{api.ErrUnknown, term.ExitUnknown}, {api.ErrKeyUsed, term.ExitConflict},
 	{api.ErrNoManager, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound}, {api.ErrNoEvent, term.ExitNotFound},
 	{api.ErrAmbiguous, term.ExitConflict}, {api.ErrNoDecided, term.ExitRefused}, {api.ErrElsewhere, term.ExitRefused}, {api.ErrDone, term.ExitConflict},
 	{api.ErrEarly, term.ExitRefused}, {api.ErrFixed, term.ExitConflict}, {api.ErrStopped, term.ExitUnreachable}, {api.ErrRefused, term.ExitRefused},

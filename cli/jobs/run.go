@@ -13,6 +13,7 @@ import (
 // runFlags are the flags of run as given.
 type runFlags struct {
 	handIn
+	once      client.Once
 	alone     client.Own // what runs the jobs where no manager serves
 	state     string     // folder, of the manager that serves or of our own
 	context   string     // host that is to take the jobs; "": none named
@@ -54,6 +55,7 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 	client.AddContext(cmd, &f.context)
 	f.alone.Define(cmd)
 	f.handIn.define(cmd)
+	f.once.Define(cmd)
 	fs.BoolVar(&f.propagate, "propagate", true, "where jobs are handed in: exit with the code of one that failed, from 1 to 125")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
@@ -65,6 +67,9 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 // run submits the jobs where a manager takes them, else runs them to the end.
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
+	if err := f.once.Check(cmd); err != nil {
+		return err
+	}
 	c, err := f.served(cmd)
 	if err != nil {
 		return err

@@ -24,13 +24,17 @@ import (
 // A host that --context names must answer: no command runs jobs in its place.
 func (f *runFlags) served(cmd *cobra.Command) (*api.Client, error) {
 	own := f.own(cmd)
+	if own != "" && f.once.Key != "" {
+		return nil, term.Usagef("--%s asks for a manager of its own, and --key is for jobs that are submitted; want "+
+			"one of them", own)
+	}
 	if own != "" && f.context != "" {
 		return nil, term.Usagef("--%s asks for a manager of its own, and --context %s for another one; want one of them", own, f.context)
 	}
 	if own != "" {
 		return nil, nil
 	}
-	to := client.Target{State: f.state, Context: f.context}
+	to := f.target()
 	c, err := to.Dial()
 	if err == nil {
 		client.Outlast(cmd, c)
@@ -40,11 +44,14 @@ func (f *runFlags) served(cmd *cobra.Command) (*api.Client, error) {
 		}
 		_ = c.Close()
 	}
-	if to.Remote() || term.ExitCode(err) == term.ExitUsage {
+	if to.Remote() || f.once.Key != "" || term.ExitCode(err) == term.ExitUsage {
 		return nil, client.ApiError(err)
 	}
 	return nil, nil
 }
+
+// target is the host that the flags name.
+func (f *runFlags) target() client.Target { return client.Target{State: f.state, Context: f.context} }
 
 // own returns the first flag given that asks for a manager of the jobs' own; "" = none.
 func (f *runFlags) own(cmd *cobra.Command) string {
@@ -62,7 +69,8 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	if err != nil {
 		return err
 	}
-	doc, err := c.Submit(cmd.Context(), s)
+	to := f.target()
+	doc, err := f.once.Submit(cmd, &to, c, &s, args)
 	switch {
 	case err != nil:
 		return client.ApiError(err)

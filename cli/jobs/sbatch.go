@@ -58,6 +58,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 func newSbatch() *cobra.Command {
 	var f batchFlags
 	var to client.Target
+	var once client.Once
 	cmd := &cobra.Command{
 		Use:   "sbatch [OPTIONS] SCRIPT [ARGUMENTS...]",
 		Short: "Hand in a script written for Slurm",
@@ -74,25 +75,31 @@ what jobs inherit (docs/guide/jobs.md). Its output is kept: see
 			if len(args) == 0 {
 				return term.Usagef("sbatch: no script, want SCRIPT ARGUMENTS...; see `%s --help`", cmd.CommandPath())
 			}
+			if err := once.Check(cmd); err != nil {
+				return err
+			}
 			s, parsable, err := batch(cmd, args)
 			if err != nil {
 				return err
 			}
-			return to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error { return submitBatch(cmd, c, s, parsable) })(cmd, args)
+			return to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
+				doc, err := once.Submit(cmd, &to, c, &s, args)
+				if err != nil {
+					return err
+				}
+				return writeBatch(cmd, &doc, parsable)
+			})(cmd, args)
 		},
 	}
 	f.define(cmd.Flags())
 	cmd.Flags().SetInterspersed(false) // what follows the script is its own
+	once.Define(cmd)
 	to.AddFlags(cmd)
 	return cmd
 }
 
-// submitBatch submits the jobs and prints their numbers as sbatch does.
-func submitBatch(cmd *cobra.Command, c *api.Client, s api.Submission, parsable bool) error {
-	doc, err := c.Submit(cmd.Context(), s)
-	if err != nil {
-		return err
-	}
+// writeBatch prints the numbers of jobs as sbatch does.
+func writeBatch(cmd *cobra.Command, doc *api.Submitted, parsable bool) error {
 	var b strings.Builder
 	for i := range doc.Jobs {
 		if !parsable {

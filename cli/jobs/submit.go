@@ -161,6 +161,7 @@ func nameOf(program string) string {
 type submitFlags struct {
 	handIn
 	to   client.Target
+	once client.Once
 	json bool
 }
 
@@ -173,28 +174,38 @@ func newSubmit() *cobra.Command {
 this machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a
 crash nor a power cut loses them. It prints their numbers.
 
+Where no manager answers it asks again for 30 s (--patience), also the next one:
+the jobs are submitted once, by a key. Exit code 11 says that it is not known
+whether they were; the command that it prints asks again.
+
 A command runs in this folder, with this PATH and the like; give other variables
 by a job file. ` + "`trainyard run`" + ` does the same and follows.`,
 		Example: `  trainyard submit --gpus 2 -- python train.py --epochs 10
   trainyard submit jobs.yaml`,
 		Args: wantJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.once.Check(cmd); err != nil {
+				return err
+			}
 			s, err := f.submission(cmd, args)
 			if err != nil {
 				return err
 			}
-			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.submit(cmd, c, s) })(cmd, args)
+			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
+				return f.submit(cmd, c, &s, args)
+			})(cmd, args)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	f.to.AddFlags(cmd)
 	f.define(cmd)
+	f.once.Define(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON document instead of the numbers")
 	return cmd
 }
 
-func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission) error {
-	doc, err := c.Submit(cmd.Context(), s)
+func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submission, args []string) error {
+	doc, err := f.once.Submit(cmd, &f.to, c, s, args)
 	if err != nil {
 		return err
 	}

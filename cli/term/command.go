@@ -24,7 +24,7 @@ in production.
 
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 6 no manager there, 7 not in time, 8 permission, 9 malformed input file,
-10 job failed, 130 interrupted.`,
+10 job failed, 11 outcome unknown, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       OwnBuild().Version,

@@ -17,11 +17,12 @@ const (
 	ExitNotFound    = 3
 	ExitConflict    = 4 // the state folder is in use or started with something else, a job is done, a name is taken
 	ExitRefused     = 5 // what was asked for can never be, as a job wider than the machine
-	ExitUnreachable = 6 // no manager runs there
+	ExitUnreachable = 6 // no manager runs there, and nothing was sent
 	ExitTimeout     = 7 // no answer in time, or not done in the time given
 	ExitPermission  = 8
 	ExitMalformed   = 9 // malformed trace, cluster, distribution, job or log file
 	ExitJobFailed   = 10
+	ExitUnknown     = 11 // jobs may have been submitted or not: the error has the command that asks again, by --key
 	ExitInterrupted = 130
 )
 
