@@ -29,6 +29,7 @@ var (
 	ErrGone       = errors.New("no longer kept")                       // of events; a Problem says from where on they are
 	ErrNotLeading = errors.New("not leading, another process decides") // tried again like a manager that is away
 	ErrKeyUsed    = errors.New("the key was used for other jobs")
+	ErrFull       = errors.New("no room on the disk")
 	// ErrUnknown is none of a manager's: it may have what it was asked for, or not.
 	ErrUnknown = errors.New("it is not known whether the jobs were submitted")
 )
@@ -83,6 +84,7 @@ var problems = []struct {
 	{"gone", http.StatusGone, ErrGone},
 	{"not-leading", http.StatusServiceUnavailable, ErrNotLeading},
 	{"key-used", http.StatusConflict, ErrKeyUsed},
+	{"full", http.StatusInsufficientStorage, ErrFull},
 }
 
 // NewProblem returns a problem; err is what it wraps.

@@ -24,6 +24,8 @@ type keeper struct {
 	faulty  bool   // the log was doubted
 	writer  *store.Writer
 	aside   []store.Aside
+	room    *room
+	start   context.Context //nolint:containedctx // of the start: a batch waits for room no longer
 }
 
 var (
@@ -81,7 +83,7 @@ func (k *keeper) records(yield func(*eventlog.Record, error) bool) {
 
 // Start has what is logged from now on go on after the last batch.
 func (k *keeper) Start(s *host.Start) error {
-	k.writer = k.Writer(s.Batch)
+	k.writer, k.start = k.Writer(s.Batch), s.Context
 	return nil
 }
 
@@ -91,8 +93,8 @@ func (k *keeper) BeginBatch() { k.writer.BeginBatch() }
 // Log is that of the log's writer.
 func (k *keeper) Log(v *sched.View, e *sched.Event) { k.writer.Log(v, e) }
 
-// EndBatch is that of the log's writer.
-func (k *keeper) EndBatch() error { return k.writer.EndBatch() }
+// EndBatch is that of the log's writer, once there is room.
+func (k *keeper) EndBatch() error { return k.room.commit(k.start, k.Store, k.writer.EndBatch) }
 
 // Due is never: the log has nothing that goes out of date.
 func (k *keeper) Due() sched.Time { return sched.Never }

@@ -53,8 +53,11 @@ func (s *Site) Describe(doc *api.Info) {
 	doc.State, doc.PID, doc.Problems = s.m.Dir(), os.Getpid(), s.m.Problems()
 }
 
-// Ready is nil: the one who holds the folder decides.
-func (s *Site) Ready() error { return nil }
+// Ready is nil: the one who holds the folder decides, unless nothing can be made durable.
+func (s *Site) Ready() error { return s.m.room.ready() }
+
+// Halted says why no job is started at present.
+func (s *Site) Halted() string { return s.m.room.why() }
 
 // Missing reports false: a machine serves all operations.
 func (s *Site) Missing(string) (instead string, missing bool) { return "", false }

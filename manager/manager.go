@@ -115,6 +115,7 @@ type Manager struct {
 
 	o        Options
 	kept     *keeper
+	room     *room
 	recorder *metrics.Recorder
 	driver   atomic.Pointer[local.Driver] // once Run has one
 }
@@ -139,10 +140,12 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, kept: &keeper{Store: s, dir: o.Dir, before: math.MaxInt64}}
+	disk := &room{dir: o.Dir, log: o.Log}
+	m := &Manager{o: o, room: disk, kept: &keeper{Store: s, dir: o.Dir, before: math.MaxInt64, room: disk}}
 	if err = m.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	disk.look()
 	m.Host, err = host.Open(ctx, host.Options{Folder: o.Dir, Store: m.kept, System: m.fresh, Driver: m.drive,
 		Log:      o.Log,
 		Recorder: m.record, Forecaster: new(forecaster), Decided: o.Decided, Meters: func(*host.Start) []eventlog.Sink {
@@ -159,6 +162,29 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
+}
+
+// Run is that of the host. A disk that is full does not end it.
+func (m *Manager) Run(ctx context.Context) error {
+	watched, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		m.room.watch(watched, func() { _ = m.Post(watched, nothing) }) // has the driver look
+	}()
+	defer func() { stop(); <-over }()
+	return m.Host.Run(ctx)
+}
+
+// nothing is what no event comes of.
+func nothing(*sched.View, sched.JobID, sched.Time) []sched.Event { return nil }
+
+// hold is why no job may be started; "" = they may.
+func (m *Manager) hold() string {
+	if m.room.full.Load() {
+		return "the disk of the state folder is full"
+	}
+	return ""
 }
 
 // fresh makes the system that decides under a header, and leaves that as it was logged.
@@ -193,7 +219,7 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
 		Devices: m.o.Devices, Known: known(s),
 		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell,
-		Lend: len(s.Header.Pools) > 0, Log: m.o.Log})
+		Lend: len(s.Header.Pools) > 0, Hold: m.hold, Log: m.o.Log})
 	if err != nil {
 		return nil, err
 	}

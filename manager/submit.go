@@ -26,7 +26,8 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.O
 	if err := Fits(&h, jobs, m.o.Unit); err != nil {
 		return sched.None, err
 	}
-	return m.Host.Submit(ctx, arriving(jobs), host.Submitting{Once: append(once, host.Once{})[0]})
+	return m.Host.Submit(ctx, arriving(jobs), host.Submitting{Once: append(once, host.Once{})[0],
+		Refuse: m.room.refuse})
 }
 
 // arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs,

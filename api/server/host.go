@@ -56,6 +56,12 @@ type Planner interface {
 	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)
 }
 
+// Halting is a Site that may start no job for a while.
+type Halting interface {
+	// Halted says why no job is started at present; "" = they are. Anyone may call it.
+	Halted() string
+}
+
 // Keyed is a Batch that is submitted at most once under a key of the one who asks; without it no key is taken.
 type Keyed interface {
 	SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error)

@@ -82,6 +82,7 @@ type writer struct {
 	says   text.Renderer
 	ref    func(sched.JobID, *sched.JobSpec) string
 	leave  sched.Unsaved // who is not stopped for others
+	halted string        // why no job is started; "" = they are
 }
 
 // writer is for the one who looks: rows that were read before would be older than the View, and a job that has just
@@ -97,7 +98,15 @@ func (s *Server) writer(v *sched.View) *writer {
 		return last
 	}
 	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
-		sched.UnsavedOf(s.o.Host.Header().Settings)}
+		sched.UnsavedOf(s.o.Host.Header().Settings), s.halted()}
+}
+
+// halted says why no job is started at present; "" = they are.
+func (s *Server) halted() string {
+	if h, may := s.o.Site.(Halting); may {
+		return h.Halted()
+	}
+	return ""
 }
 
 // when says a time as RFC 3339.
@@ -183,6 +192,9 @@ func (x *writer) ended(doc *api.Job, j *sched.Job, row *Row) {
 
 // why says in a sentence why a job that is not done does not run, or why it is kept at its width.
 func (x *writer) why(j *sched.Job, id sched.JobID) string {
+	if x.halted != "" && j.State == sched.Waiting {
+		return x.halted
+	}
 	if j.Attempt != sched.Running {
 		w := x.brief.Why(id)
 		return x.says.Sentence(id, &w)

@@ -80,7 +80,11 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	}
 	x := whyWriter{s.says(a.View), a, id, sched.UnsavedOf(s.o.Host.Header().Settings)}
 	x.Forecast = a.Forecast
-	return x.why(doc), nil
+	answer := x.why(doc)
+	if halted := s.halted(); halted != "" && a.View.Job(id).State == sched.Waiting {
+		answer.Sentence = halted
+	}
+	return answer, nil
 }
 
 // whyWriter makes documents of an answer.

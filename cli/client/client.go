@@ -20,6 +20,7 @@ var apiCodes = []struct {
 	code int
 }{
 	{api.ErrUnknown, term.ExitUnknown}, {api.ErrKeyUsed, term.ExitConflict},
+	{api.ErrFull, term.ExitRefused},
 	{api.ErrNoManager, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound}, {api.ErrNoEvent, term.ExitNotFound},
 	{api.ErrAmbiguous, term.ExitConflict}, {api.ErrNoDecided, term.ExitRefused}, {api.ErrElsewhere, term.ExitRefused}, {api.ErrDone, term.ExitConflict},
 	{api.ErrEarly, term.ExitRefused}, {api.ErrFixed, term.ExitConflict}, {api.ErrStopped, term.ExitUnreachable}, {api.ErrRefused, term.ExitRefused},

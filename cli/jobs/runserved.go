@@ -44,6 +44,9 @@ func (f *runFlags) served(cmd *cobra.Command) (*api.Client, error) {
 		}
 		_ = c.Close()
 	}
+	if errors.Is(err, api.ErrTimeout) { // one is there
+		return nil, client.ApiError(err)
+	}
 	if to.Remote() || f.once.Key != "" || term.ExitCode(err) == term.ExitUsage {
 		return nil, client.ApiError(err)
 	}

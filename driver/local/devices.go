@@ -39,6 +39,7 @@ type deviceWatch struct {
 	list     []device.Device  // by GPUID
 	state    []sched.GPUState // by device, as last reported
 	withheld []bool           // by device: its user wants it left alone
+	held     string           // why all are given to no job; "" = they may be
 	heldIdle []bool           // by device: users were warned of it
 	barred   []string         // devices whose lock another process had at the last look
 	eye      *device.Sampler
@@ -241,6 +242,8 @@ func (w *deviceWatch) changes() (events []sched.Event) {
 		switch {
 		case w.withheld[i]:
 			s.Verdict = device.Verdict{State: sched.GPUWithheld, Why: "its user wants it left alone"}
+		case w.held != "":
+			s.Verdict = device.Verdict{State: sched.GPUStuck, Why: w.held}
 		case slices.Contains(w.barred, s.Name):
 			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: "somebody else has its lock"}
 		}
@@ -248,7 +251,7 @@ func (w *deviceWatch) changes() (events []sched.Event) {
 			w.state[i] = s.State
 			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State),
 				Text: s.Why})
-			if s.Why != "" {
+			if s.Why != "" && w.held == "" {
 				w.log.Warn("a device is given to no job", "device", s.Name, "why", s.Why)
 			}
 		}

@@ -40,6 +40,9 @@ type Options struct {
 	// Tell is how often progress is reported, at most; speeds are measured from readings half as far apart. 0 = every
 	// 10 s. Jobs of seconds need it shorter, and then the log grows faster.
 	Tell time.Duration
+	// Hold says why no job may be started at present; "" = they may. It is called by the engine's goroutine, and by the
+	// one inside Next. nil: they may always.
+	Hold func() string
 	Log  *slog.Logger // what users should hear of; nil = no one does
 }
 
@@ -85,6 +88,9 @@ func New(o Options) (*Driver, error) {
 	}
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
+	}
+	if o.Hold == nil {
+		o.Hold = func() string { return "" }
 	}
 	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
 		runs:    newAttemptBook(),
@@ -251,6 +257,10 @@ func (d *Driver) backoff(e *sched.Event) sched.Time {
 // behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.dev.look()
+	if why := d.o.Hold(); why != d.dev.held {
+		d.dev.held = why
+		d.later = append(d.later, d.dev.changes()...)
+	}
 	d.later = append(d.later, d.lend()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
@@ -389,6 +399,9 @@ func (d *Driver) isDone(job sched.JobID) bool {
 // start has the attempt of an order started, or says why it cannot be.
 func (d *Driver) start(a *sched.Action) {
 	o, err := d.order(a)
+	if why := d.o.Hold(); why != "" {
+		err = errors.New(why)
+	}
 	if err != nil {
 		d.runs.never(a.Job, a.Attempt)
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt,

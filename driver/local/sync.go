@@ -20,6 +20,7 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view, d.base = v, time.Now()
 	d.now = v.Now
 	d.at = max(sched.Time(d.base.Sub(d.o.Origin)), d.now)
+	d.dev.held = d.o.Hold()
 	if !d.o.Endless {
 		if len(d.o.Jobs) < len(v.Jobs) {
 			return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs),

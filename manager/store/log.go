@@ -48,8 +48,9 @@ func (w *Writer) Log(_ *sched.View, e *sched.Event) {
 	w.rows = append(w.rows, row{e.Seq, len(w.lines)})
 }
 
-// EndBatch makes the batch durable. After an error it may be or not, whole or not at all: the run must end. A batch with
-// a line that would not be read back is not written: ErrUnreadable.
+// EndBatch makes the batch durable. After an error it may be or not, whole or not at all: the run must end, unless
+// there was no room for it. Then it is not, and EndBatch may be called again. A
+// batch with a line that would not be read back is not written: ErrUnreadable.
 func (w *Writer) EndBatch() error {
 	if len(w.rows) == 0 {
 		return nil
@@ -73,7 +74,12 @@ func (w *Writer) commit() (err error) {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	defer func() {
+		if err != nil { // after a commit that failed for want of room the connection may be inside it still
+			_ = tx.Rollback()
+			_, _ = w.s.db.Exec("rollback")
+		}
+	}()
 	if fenced := w.s.own(tx); fenced != nil {
 		return fenced
 	}

@@ -72,7 +72,7 @@ func OpenDamaged(dir string) (*Store, error) {
 		return nil, fmt.Errorf("store: %s: %w", dir, err)
 	}
 	s := &Store{dir: dir, lock: lock}
-	if err := s.open(); err != nil {
+	if err := errors.Join(useSpare(dir), s.open()); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, err), s.Close())
 	}
 	return s, nil
@@ -206,6 +206,9 @@ func (s *Store) NextEpoch(above int64) (epoch int64, err error) {
 		return 0, fmt.Errorf("store: epoch: %w", err)
 	}
 	s.epoch = epoch
+	if !Reserved(s.dir) { // what a manager that was stopped had of it is gone
+		keepPast(filepath.Join(s.dir, fileName+"-wal"), spareRoom/2)
+	}
 	return epoch, nil
 }
 

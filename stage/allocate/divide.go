@@ -54,7 +54,8 @@ func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 	from := len(dst)
 	for t, claims := range a.claims {
 		slices.SortFunc(claims, func(x, y Claim) int { return x.rank - y.rank })
-		a.widths = a.Rule.Divide(v, a.widths[:0], claims, int(room[t]))
+		// where GPUs of those who hold some are not to be used any more, less than none is left
+		a.widths = a.Rule.Divide(v, a.widths[:0], claims, max(int(room[t]), 0))
 		for i, width := range a.widths {
 			if width > 0 {
 				a.watch(v, &claims[i], d)
