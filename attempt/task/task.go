@@ -28,7 +28,11 @@ const (
 	MaxGrace = time.Hour // of Grace
 
 	MaxBackoff = 24 * time.Hour // of Backoff
-	maxStored  = 8 << 20        // bytes of an encoded Task: JSON writes a byte of text as six at most
+
+	LeastOutput = 64 << 20 // bytes, of MaxOutput
+	MostOutput  = 1 << 50  // bytes, of MaxOutput
+
+	maxStored = 8 << 20 // bytes of an encoded Task: JSON writes a byte of text as six at most
 )
 
 // Task is what a job runs. Those who were given one must not change its command and environment, which alike jobs
@@ -54,6 +58,8 @@ type Task struct {
 	RetryOn []string `json:"retry_on,omitempty"`
 	// Backoff is how long the job rests after a failure of its own before it is tried again; 0..MaxBackoff.
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
+	// MaxOutput is how many bytes of the disk what an attempt writes may take; LeastOutput..MostOutput, 0 = no limit.
+	MaxOutput int64 `json:"max_output,omitempty"`
 }
 
 // Checkpoint says how a job saves what it has done. The zero value is the default.
@@ -136,10 +142,21 @@ func (t Task) Validate() error {
 	if err := t.checkFiles(); err != nil {
 		return err
 	}
+	if err := t.checkNumbers(); err != nil {
+		return err
+	}
+	return t.checkTexts()
+}
+
+// checkNumbers returns what is wrong with the fields that are numbers, or nil.
+func (t *Task) checkNumbers() error {
+	if t.MaxOutput != 0 && (t.MaxOutput < LeastOutput || t.MaxOutput > MostOutput) {
+		return fmt.Errorf("output max of %d bytes, want from 64MiB to 1PiB", t.MaxOutput)
+	}
 	if t.Backoff < 0 || t.Backoff > MaxBackoff {
 		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
 	}
-	return t.checkTexts()
+	return nil
 }
 
 // checkWords returns what is wrong with the fields that take one of several words, or nil.

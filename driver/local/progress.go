@@ -209,6 +209,7 @@ func (t *tail) read() {
 			t.open(i, source)
 		}
 		for sum := 0; t.files[i] != nil && !isClosed(t.a.d.quit); {
+			passHole(t.files[i])
 			n, err := t.files[i].Read(b[:])
 			t.take(source, b[:n], now)
 			sum += n
@@ -220,6 +221,19 @@ func (t *tail) read() {
 		t.reader.Skim(false)
 	}
 	t.behind, t.caughtUp = false, true
+}
+
+// passHole goes on with what is kept of a file: the middle of a long output is given back to the disk.
+func passHole(f *os.File) {
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return
+	}
+	from, _, err := shim.Data(f, at)
+	if err != nil || from == math.MaxInt64 {
+		from = at
+	}
+	_, _ = f.Seek(from, io.SeekStart)
 }
 
 // take looks at the lines that end in b, read now.

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, priority, progress, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
+	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, output, priority, progress, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
@@ -37,6 +37,13 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a]}]\n---\njobs: []", `2:1: a second document, want one`},
 		{"jobs: [{command: [\"a\x00\"]}]", `1:21: not text in UTF-8, want a YAML file`},
 		{strings.Repeat("#", MaxFile+1), `1:1: more than 2 MiB, want less`},
+		// Outputs.
+		{"jobs: [{command: [a], output: {max: -1}}]", `1:37: output max -1, want a size from 64MiB to 1PiB, as in ` +
+			`500MiB or 1GiB`},
+		{"jobs: [{command: [a], output: {max: 63MiB}}]", `1:37: output max "63MiB", want a size from 64MiB to 1PiB, ` +
+			`as in 500MiB or 1GiB`},
+		{"jobs: [{command: [a], output: 1GiB}]", `1:31: output "1GiB", want a mapping of max`},
+		{"jobs: [{command: [a], output: {most: 1GiB}}]", `1:32: unknown key "most", want one of max`},
 		// Commands.
 		{"jobs:\n  - command: python train.py", `2:14: command "python train.py", want a list of arguments, as in ` +
 			`[python, train.py] (no shell reads it)`},

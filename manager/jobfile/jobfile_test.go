@@ -213,6 +213,7 @@ func TestHash(t *testing.T) {
 		"retries: 1", "gpus: {max: 2}", "gpus: {max: 2, default: 1}",
 		"batch: {global_min: 1, global_max: 2}", "wall_time: 1s", "share: allow", "share: require", "cpus: 1",
 		"memory_gb: 1", "gpu_memory_gb: 1", "gpu_use: 0.5", "epochs: 2",
+		"output: {max: 1GiB}",
 		"grace: 1s", "retry: {max: 1, on: [exit:75]}", "progress: {regex: '(?P<step>.)'}", "env: {A: {from_file: x}}",
 		"dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
 		src := "jobs: [{command: [z], name: z}, {" + change + "}]\ndefaults: {command: [x]}"

@@ -81,9 +81,12 @@ func offset(place string) int64 {
 // Next returns the next piece behind a place.
 func (o *output) Next(place string, over bool) (text []byte, behind string, err error) {
 	at := offset(place)
-	n, err := o.file.ReadAt(o.buf, at)
-	if err != nil && !errors.Is(err, io.EOF) {
+	n, missing, err := o.read(at)
+	if err != nil {
 		return nil, place, err
+	}
+	if missing > 0 {
+		return notKept(missing), strconv.FormatInt(at+missing, 10), nil
 	}
 	if n == 0 {
 		if info, err := o.file.Stat(); err == nil && info.Size() < at {
@@ -93,9 +96,52 @@ func (o *output) Next(place string, over bool) (text []byte, behind string, err 
 	}
 	text = o.buf[:n]
 	if !over || n == len(o.buf) {
-		text = wholeRunes(text)
+		if text = wholeRunes(text); len(text) == 0 && o.cutAt(at, n) {
+			text = o.buf[:n] // the rest of it is not kept
+		}
 	}
 	return text, strconv.FormatInt(at+int64(len(text)), 10), nil
+}
+
+// read reads what is kept at a place, up to where something is not: n bytes into the buffer. missing is how many bytes
+// are not kept there; then nothing is read.
+func (o *output) read(at int64) (n int, missing int64, err error) {
+	for {
+		from, to, err := shim.Data(o.file, at)
+		if err != nil {
+			return 0, 0, err
+		}
+		if from > at {
+			info, bad := o.file.Stat()
+			if bad != nil {
+				return 0, 0, bad
+			}
+			return 0, max(min(from, info.Size())-at, 0), nil
+		}
+		n, err = o.file.ReadAt(o.buf[:min(int64(len(o.buf)), to-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, 0, err
+		}
+		// what was given back meanwhile was read as zeros
+		if still, end, bad := shim.Data(o.file, at); n == 0 || bad == nil && still == at && end >= at+int64(n) {
+			return n, 0, nil
+		}
+	}
+}
+
+// cutAt reports whether what was read at a place ends where something is not kept.
+func (o *output) cutAt(at int64, n int) bool {
+	info, err := o.file.Stat()
+	if err != nil || info.Size() <= at+int64(n) {
+		return false
+	}
+	from, _, err := shim.Data(o.file, at+int64(n))
+	return err == nil && from > at+int64(n)
+}
+
+// notKept says how much of an output is missing, on a line of its own.
+func notKept(n int64) []byte {
+	return fmt.Appendf(nil, "\n[trainyard: %d bytes (%.1f MiB) of the output are not kept]\n", n, float64(n)/(1<<20))
 }
 
 // Tail returns where the last lines behind a place start.

@@ -61,7 +61,7 @@ func Free(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, fmt.Errorf("store: %s: %w", dir, err)
 	}
-	return int64(min(s.Bavail, 1<<40)) * s.Bsize, nil
+	return int64(min(s.Bavail, 1<<40)) * int64(s.Bsize), nil //nolint:unconvert // narrower elsewhere
 }
 
 // Reserved reports whether the reserve of a folder is there, whole.
@@ -101,7 +101,7 @@ func openRoom(dir, name string) (*os.File, error) {
 
 // allocate gives an empty file blocks for so many bytes.
 func allocate(f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	err := preallocate(f, 0, size, true)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
@@ -146,7 +146,7 @@ func keepPast(path string, size int64) {
 		return
 	}
 	for ; size >= page; size /= 2 {
-		if unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), size) == nil {
+		if preallocate(f, info.Size(), size, false) == nil {
 			return
 		}
 	}

@@ -75,6 +75,8 @@ type Order struct {
 	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself follows the signal
 	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
 	Pattern  string          `json:"pattern,omitempty"`  // the same
+	// bytes of the disk that the output may take; 0 = none but those of the disk
+	MaxOutput int64 `json:"max_output,omitempty"`
 }
 
 // Checkpoint returns the folder in which the job saves.

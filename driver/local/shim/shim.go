@@ -226,7 +226,14 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 		_ = cmd.Wait() // its state says how it ended
 		close(done)
 	}()
+	enough, capped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(capped)
+		(&outputCap{file: out, max: s.order.MaxOutput}).watch(enough)
+	}()
 	s.untilDone(group, done, over)
+	close(enough)
+	<-capped
 	over.Code = exitCode(cmd.ProcessState)
 	if group.OutOfMemory() {
 		over.Text = "the kernel ended it, or a process of it, for want of memory"
