@@ -284,7 +284,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte, heade
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	way := c.http
-	if path == "/v1/jobs" && method == http.MethodPost || strings.HasPrefix(path, decisionsPath) {
+	if path == "/v1/jobs" && method == http.MethodPost || path == cleanPath || strings.HasPrefix(path, decisionsPath) {
 		way = c.slow
 	}
 	resp, err := way.Do(req)

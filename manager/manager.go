@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +45,7 @@ type Options struct {
 	Knows   system.Knowledge // from files that keys of the system name
 	Shim    []string         // see local.Options
 	Tell    time.Duration    // see local.Options
+	Keep    time.Duration    // for how long run folders of jobs that are done are kept; 0 = for ever
 	Version string           // of this program
 	Log     *slog.Logger     // what users should hear of; nil = no one does
 	Sinks   []eventlog.Sink  // hear every new event, and last whenever a batch is durable
@@ -167,12 +169,14 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 // Run is that of the host. A disk that is full does not end it.
 func (m *Manager) Run(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	var others sync.WaitGroup
+	others.Go(func() {
 		m.room.watch(watched, func() { _ = m.Post(watched, nothing) }) // has the driver look
-	}()
-	defer func() { stop(); <-over }()
+	})
+	if m.o.Keep > 0 {
+		others.Go(func() { m.cleanUp(watched) })
+	}
+	defer func() { stop(); others.Wait() }()
 	return m.Host.Run(ctx)
 }
 

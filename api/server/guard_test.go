@@ -324,6 +324,7 @@ var lattice = map[string]string{
 	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua", "POST /v1/jobs/{job}/resume": "ua",
 	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a", "POST /v1/gpus/{gpu}/drain": "a",
 	"POST /v1/gpus/{gpu}/undrain": "a", "POST /v1/nodes/{node}/drain": "a", "POST /v1/nodes/{node}/undrain": "a",
+	"POST /v1/clean": "a",
 }
 
 // Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those
@@ -367,6 +368,9 @@ func TestPromise20Lattice(t *testing.T) {
 			}
 			if strings.HasSuffix(path, "resize") {
 				body = `{"gpus_max": 1}`
+			}
+			if strings.HasSuffix(path, "clean") {
+				body = `{"dry": true}`
 			}
 			status, text := r.ask(method, p, token, body, nil)
 			want := http.StatusForbidden

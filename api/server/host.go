@@ -56,6 +56,11 @@ type Planner interface {
 	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)
 }
 
+// Cleaner is a Site that can remove what jobs that are done left.
+type Cleaner interface {
+	Clean(ctx context.Context, in api.Clean) (api.Cleaned, error)
+}
+
 // Halting is a Site that may start no job for a while.
 type Halting interface {
 	// Halted says why no job is started at present; "" = they are. Anyone may call it.

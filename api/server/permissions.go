@@ -39,6 +39,8 @@ var rules = map[string]rule{
 	"POST /v1/jobs/{job}/requeue": {least: api.User, own: true},
 	"POST /v1/jobs/{job}/resize":  {least: api.User, own: true, body: api.MaxBody},
 
+	"POST /v1/clean": {least: api.Admin, body: api.MaxBody, within: api.Submitting},
+
 	"POST /v1/nodes/drain":          {least: api.Admin},
 	"POST /v1/nodes/undrain":        {least: api.Admin},
 	"POST /v1/nodes/{node}/drain":   {least: api.Admin},

@@ -94,6 +94,7 @@ func (s *Server) routes() {
 	raw(s, "/v1/log", "log", "The log so far, as trainyard replay reads it", "application/jsonl", s.log)
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
+	post(s, "/v1/clean", cleanID, "Remove what jobs that are done left, but for checkpoints", s.clean)
 	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob,
 		"resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
 		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (api.Job,
@@ -174,7 +175,20 @@ func (s *Server) missing(id string) (instead string, missing bool) {
 	if _, able := s.o.Site.(Explainer); id == explainID && !able {
 		return "the events of the log: each decision has its reason", true
 	}
+	if _, able := s.o.Site.(Cleaner); id == cleanID && !able {
+		return "", true
+	}
 	return s.o.Site.Missing(id)
+}
+
+// cleanID is the operation that takes a Cleaner.
+const cleanID = "clean"
+
+type cleanInput struct{ Body api.Clean }
+
+// clean removes what jobs that are done left.
+func (s *Server) clean(ctx context.Context, in *cleanInput) (api.Cleaned, error) {
+	return s.o.Site.(Cleaner).Clean(ctx, in.Body)
 }
 
 // explainID is the operation that takes a log that is kept whole.

@@ -137,6 +137,7 @@ func Verbs(alone client.Own) []*cobra.Command {
 		newRequeue(),
 		newResize(),
 		newEvents(),
+		newClean(),
 		newNodes(),
 		newDrain(),
 		newUndrain(),

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,8 @@ type serveFlags struct {
 	cert, key string
 	group     int
 	notify    string
+	keep      term.Days
+	keeps     bool // keep was given
 }
 
 func newServe() *cobra.Command {
@@ -62,6 +65,7 @@ has it listen on the network too, with TLS, for those who have a token.`,
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
 	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
 	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
+	fs.Var(&f.keep, "keep", "remove run folders of jobs that have been done for this `TIME`, as 30d; checkpoints stay")
 	return cmd
 }
 
@@ -71,6 +75,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
+	f.keeps = cmd.Flags().Changed("keep")
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o.Dir = dir
+	o.Dir, o.Keep = dir, time.Duration(f.keep)
 	err = refused(o.Check(cmd.Context()))
 	if err != nil {
 		return err
@@ -132,6 +137,9 @@ func (f *serveFlags) check() error {
 	}
 	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
 		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
+	}
+	if keep := time.Duration(f.keep); f.keeps && keep < time.Hour {
+		return term.Usagef("--keep %v, want at least 1h, as 30d or 12h", keep)
 	}
 	return nil
 }
