@@ -42,8 +42,8 @@ type Retry struct {
 // stops, or is too busy: the jobs are there once, whatever became of the managers. ErrUnknown: a manager may have got
 // them; to ask again under the same key says so. ErrNoManager alone: none has.
 func (c *Client) SubmitOnce(ctx context.Context, in Submission, key string, r Retry) (doc Submitted, err error) {
-	body, bad := json.Marshal(in)
-	if bad = cmp.Or(CheckKey(key), bad, checkLength(body)); bad != nil {
+	body, unreadable := json.Marshal(in)
+	if bad := cmp.Or(CheckKey(key), unreadable, checkLength(body)); bad != nil {
 		return doc, bad
 	}
 	reached := false

@@ -36,9 +36,9 @@ func TestOutputCap(t *testing.T) {
 		numbered(t, out, lines, perMB)
 		lines += perMB
 		c.look()
-		size, taken, _, err := takes(out)
-		if err != nil || size != int64(lines)*16 || taken > limit {
-			t.Fatalf("%d lines: %d bytes, of which %d are kept, %v; want at most %d", lines, size, taken, err, limit)
+		size, taken, _, bad := takes(out)
+		if bad != nil || size != int64(lines)*16 || taken > limit {
+			t.Fatalf("%d lines: %d bytes, of which %d are kept, %v; want at most %d", lines, size, taken, bad, limit)
 		}
 	}
 	in, err := os.Open(path)

@@ -34,8 +34,8 @@ func punch(f *os.File, from, to int64) error {
 func takes(f *os.File) (size, taken, free int64, err error) {
 	var st unix.Stat_t
 	var disk unix.Statfs_t
-	if err = errors.Join(unix.Fstat(int(f.Fd()), &st), unix.Fstatfs(int(f.Fd()), &disk)); err != nil {
-		return 0, 0, 0, err
+	if bad := errors.Join(unix.Fstat(int(f.Fd()), &st), unix.Fstatfs(int(f.Fd()), &disk)); bad != nil {
+		return 0, 0, 0, bad
 	}
 	return st.Size, st.Blocks * 512, int64(min(disk.Bavail, 1<<40)) * disk.Bsize, nil
 }
