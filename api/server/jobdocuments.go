@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
@@ -98,12 +99,12 @@ func (s *Server) writer(v *sched.View) *writer {
 		return last
 	}
 	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
-		sched.UnsavedOf(s.o.Host.Header().Settings), s.halted()}
+		sched.UnsavedOf(s.o.Host.Header().Settings), halted(s.o.Site)}
 }
 
 // halted says why no job is started at present; "" = they are.
-func (s *Server) halted() string {
-	if h, may := s.o.Site.(Halting); may {
+func halted(world site.Site) string {
+	if h, may := world.(Halting); may {
 		return h.Halted()
 	}
 	return ""

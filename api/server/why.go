@@ -81,8 +81,8 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	x := whyWriter{s.says(a.View), a, id, sched.UnsavedOf(s.o.Host.Header().Settings)}
 	x.Forecast = a.Forecast
 	answer := x.why(doc)
-	if halted := s.halted(); halted != "" && a.View.Job(id).State == sched.Waiting {
-		answer.Sentence = halted
+	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {
+		answer.Sentence = why
 	}
 	return answer, nil
 }
