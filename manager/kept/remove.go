@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/driver/local/beneath"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -66,18 +67,12 @@ func (r *Removal) Job(job sched.JobID, doc *api.Cleaned) error {
 
 // open opens the folder of a job, on the way to which no link is followed.
 func (r *Removal) open(job sched.JobID) (*os.Root, error) {
-	state, err := os.Open(r.Dir)
+	f, err := beneath.Handle(r.Dir, filepath.Join("jobs", strconv.Itoa(int(job))))
 	if err != nil {
 		return nil, err
 	}
-	defer state.Close()
-	fd, err := openBeneath(int(state.Fd()), filepath.Join("jobs", strconv.Itoa(int(job))))
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), "job")
 	defer f.Close()
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 }
 
 // lock takes the lock of a job, so that no shim of it starts. held: one has it. Without the file both are nothing.

@@ -129,7 +129,7 @@ func (s *Store) GiveUp() bool {
 	}
 	err = f.Truncate(0)
 	_ = f.Close()
-	keepPast(filepath.Join(s.dir, fileName+"-wal"), logRoom)
+	keepPast(filepath.Join(s.dir, FileName+"-wal"), logRoom)
 	Spare(s.dir)
 	return err == nil
 }

@@ -207,7 +207,7 @@ func (s *Store) NextEpoch(above int64) (epoch int64, err error) {
 	}
 	s.epoch = epoch
 	if !Reserved(s.dir) { // what a manager that was stopped had of it is gone
-		keepPast(filepath.Join(s.dir, fileName+"-wal"), spareRoom/2)
+		keepPast(filepath.Join(s.dir, FileName+"-wal"), spareRoom/2)
 	}
 	return epoch, nil
 }
