@@ -29,7 +29,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			stop(fmt.Errorf("manager: %s %w; put it back and serve it again: jobs go on meanwhile", m.Dir(), err))
 		}
 	}()
-	err = m.Host.Run(ctx)
+	err = m.serve(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, ErrMoved) {
 		return cause
 	}

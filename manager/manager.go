@@ -166,8 +166,9 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	return m, nil
 }
 
-// Run is that of the host. A disk that is full does not end it.
-func (m *Manager) Run(ctx context.Context) error {
+// serve is Run of the host, while the room on the disk is watched, and old runs are removed. A disk that is full does
+// not end it.
+func (m *Manager) serve(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	others.Go(func() {
