@@ -131,6 +131,8 @@ type Estimate struct {
 
 // Within is an interval of time that holds in 8 of 10 cases, and its middle.
 type Within struct {
+	Known  bool   `json:"known" doc:"false: there is no idea yet, and no time"`
+	Alone  bool   `json:"alone,omitempty" doc:"it holds if no one else submits a job"`
 	Low    string `json:"low" doc:"RFC 3339; empty = not to be foreseen"`
 	Median string `json:"median"`
 	High   string `json:"high"`

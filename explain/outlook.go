@@ -10,7 +10,13 @@ import (
 
 // Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. Of fewer than
 // nine draws that differ nothing is known but the middle: it may be at once, or never.
-type Span struct{ P10, P50, P90 sched.Time }
+type Span struct {
+	P10, P50, P90 sched.Time
+	// Unknown: it depends on jobs of which nothing is known. Then the middle is Never.
+	Unknown bool
+	// Alone: it holds if no one else submits anything; how others come is not known, or not for so long.
+	Alone bool
+}
 
 // Estimate is what a forecast says of one job.
 type Estimate struct {
@@ -29,7 +35,7 @@ type Forecast struct {
 	Draws int        // that were finished
 	Cut   int        // of them, those that ended for too many events, before the horizon
 	Ended int        // jobs that finished before, from which it knows how long jobs take
-	Jobs  []Estimate // of all jobs that are not done, by JobID
+	Jobs  []Estimate // of the jobs that were asked about and are not done, by JobID
 }
 
 // Of returns the estimate of job j, nil if it is done or not known, or f is nil.

@@ -21,14 +21,14 @@ type ForecastOptions struct {
 	Seed    uint64        // of what is drawn: the same seed, the same forecast
 	Horizon time.Duration // of simulated time; 0 = 30 days
 	Events  int           // of one simulated future at most; 0 = a million
-	// Others has others submit jobs as they did before the moment. Without it no one comes but the arrivals of the
-	// world.
+	// Others has others submit jobs as they did before the moment, as far as that says how they come. Without it no one
+	// comes but the arrivals of the world.
 	Others bool
 	// Planned are jobs that would be submitted now. They have the numbers after those of the moment, by which After
 	// names them, and estimates of their own.
 	Planned []*sched.JobSpec
-	// Of are the jobs of which start and end are wanted: a simulated future ends when both are known. Empty = all.
-	// What it knows of others by then is in the forecast too, although it did not wait for them.
+	// Of are the jobs of which start and end are wanted, and said: a simulated future ends when both are known.
+	// Empty = all.
 	Of []sched.JobID
 }
 
@@ -52,36 +52,41 @@ func (o *ForecastOptions) withDefaults() (ForecastOptions, error) {
 }
 
 // Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and says
-// when jobs start and end. No one else arrives but the arrivals of the world, no one gives a command, and what is
-// broken or paused stays so: a job that is paused never starts.
+// when jobs start and end. No one gives a command, and what is broken or paused stays so: a job that is paused never
+// starts. The arrivals of the world come; with Others, others come as in the past, if that has ten submissions and is
+// as long as what is said of a job. Else that is said as if no one came, see Span.Alone. What depends on a job of which
+// nothing is known is not known, see Span.Unknown.
 //
-// When ctx ends, the draws finished so far are the forecast; with none it is the error of ctx.
+// What is said of a job does not depend on which others are asked about. When ctx ends, the draws finished so far are
+// the forecast; with none it is the error of ctx.
 func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*Forecast, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	v := withPlanned(m.View(), o.Planned)
-	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon), Ended: w.Ended}
-	drawn := make([]times, len(v.Jobs))
-	for draw := range o.Draws {
-		t, cut, err := m.draw(ctx, v, w, &o, uint64(draw), f.Until)
-		switch {
-		case ctx.Err() != nil && f.Draws > 0:
-			return sum(f, v, w, drawn, o.Others), nil
-		case err != nil:
-			return nil, err
-		}
-		f.Draws++
-		if cut {
-			f.Cut++
-		}
-		for j := range drawn {
-			drawn[j].starts = append(drawn[j].starts, t.start[j])
-			drawn[j].ends = append(drawn[j].ends, t.end[j])
-		}
+	l := &look{m: m, v: withPlanned(m.View(), o.Planned), w: w, o: &o}
+	l.until = l.v.Now.Add(o.Horizon)
+	if o.Others {
+		l.past = pastOf(m.View())
 	}
-	return sum(f, v, w, drawn, o.Others), nil
+	f := &Forecast{At: l.v.Now, Until: l.until, Ended: w.Ended}
+	open, err := l.draws(ctx, numbers(o.Draws), drawing{past: l.past, until: l.until})
+	if err != nil {
+		return nil, err
+	}
+	f.Draws, f.Cut = open.n, open.cut
+	f.Jobs = l.sum(open)
+	if err = l.alone(ctx, f.Jobs); err == nil {
+		err = l.unknown(ctx, f.Jobs, open)
+	}
+	if err != nil && ctx.Err() != nil { // there was no time to see what is known
+		for i := range f.Jobs {
+			e := &f.Jobs[i]
+			e.Start, e.End = l.noIdea(e.Start), l.noIdea(e.End)
+		}
+		err = nil
+	}
+	return f, err
 }
 
 // withPlanned returns v with jobs that wait, as copies.
@@ -98,25 +103,114 @@ func withPlanned(v *sched.View, planned []*sched.JobSpec) *sched.View {
 	return &all
 }
 
+// look is one look into the future.
+type look struct {
+	m     *Moment
+	v     *sched.View // with the jobs that are planned
+	w     *Work
+	o     *ForecastOptions
+	until sched.Time
+	past  *past // how others came; nil = no one knows
+}
+
+// drawing says what futures are drawn.
+type drawing struct {
+	past    *past // others come as in it; nil = none come
+	until   sched.Time
+	forever bool // jobs of which nothing is known never end
+}
+
+// drawn is what was drawn.
+type drawn struct {
+	n, cut int          // futures, and those of them that ended for too many events
+	last   []sched.Time // by future: the last time that is not Never
+	jobs   []times      // by job
+	wanted []bool       // the same
+}
+
 // times are those drawn for one job.
 type times struct{ starts, ends []sched.Time }
 
-// draw simulates one future of v: the moment with the jobs that are planned.
-func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64,
-	until sched.Time) (_ *timesOf, cut bool, err error) {
-	left, whole := w.future(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
-	world := o.world(v.Now, left)
-	if o.Others {
-		world.Arrivals = append(world.Arrivals, others(m.View(), whole, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
+// numbers are the first n of the futures that there may be.
+func numbers(n int) []uint64 {
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = uint64(i)
 	}
-	d, err := m.simulate(world, left[:len(m.View().Jobs)])
+	return list
+}
+
+// draws draws futures. When ctx ends, those finished so far are all; with none it is the error of ctx.
+func (l *look) draws(ctx context.Context, numbers []uint64, as drawing) (*drawn, error) {
+	d := &drawn{jobs: make([]times, len(l.v.Jobs))}
+	for _, number := range numbers {
+		t, cut, err := l.draw(ctx, as, number)
+		switch {
+		case ctx.Err() != nil && d.n > 0:
+			return d, nil
+		case err != nil:
+			return nil, err
+		}
+		d.n, d.wanted = d.n+1, t.wanted
+		if cut {
+			d.cut++
+		}
+		last := l.v.Now
+		for j := range d.jobs {
+			if t.wanted[j] {
+				last = later(later(last, t.start[j]), t.end[j])
+			}
+			d.jobs[j].starts = append(d.jobs[j].starts, t.start[j])
+			d.jobs[j].ends = append(d.jobs[j].ends, t.end[j])
+		}
+		d.last = append(d.last, last)
+	}
+	return d, nil
+}
+
+// later returns b, if it is a time later than a, else a.
+func later(a, b sched.Time) sched.Time {
+	if b == sched.Never {
+		return a
+	}
+	return max(a, b)
+}
+
+// draw simulates one future: the moment with the jobs that are planned.
+func (l *look) draw(ctx context.Context, as drawing, draw uint64) (_ *timesOf, cut bool, err error) {
+	o, v := l.o, l.v
+	left, whole := l.w.future(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
+	if as.forever {
+		l.outlast(left, whole)
+	}
+	world := o.world(v.Now, left)
+	world.Arrivals = append(world.Arrivals, as.past.others(whole, as.until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
+	d, err := l.m.simulate(world, left[:len(l.m.View().Jobs)])
 	if err != nil {
 		return nil, false, err
 	}
 	t := newTimes(v, o.Of)
-	b := &bounded{Driver: d, until: until, events: o.Events, enough: func() bool { return t.unknown == 0 }}
-	err = m.GoOn(ctx, b, t)
+	b := &bounded{Driver: d, until: as.until, events: o.Events, enough: func() bool { return t.unknown == 0 }}
+	err = l.m.GoOn(ctx, b, t)
 	return t, b.over && b.events < 0, err
+}
+
+// outlast has jobs of which nothing is known last beyond all that is looked at.
+func (l *look) outlast(left, whole []time.Duration) {
+	for j := range l.v.Jobs {
+		if l.isUnknown(sched.JobID(j)) {
+			left[j], whole[j] = century/2, century/2
+		}
+	}
+}
+
+// isUnknown reports whether nothing is known of the work that a job has left.
+func (l *look) isUnknown(j sched.JobID) bool {
+	if l.v.Job(j).State == sched.Done {
+		return false
+	}
+	_, basis := l.w.Left(l.v, j, 0.5)
+	return basis == ByNothing
 }
 
 // drawAll draws, by job of v, the work that those that are not done have left, and returns the work of each in all, as
@@ -199,29 +293,131 @@ func (t *timesOf) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// sum fills in the estimates. In an open world, to which others come, those of jobs that do not run yet are widened.
-func sum(f *Forecast, v *sched.View, w *Work, drawn []times, open bool) *Forecast {
-	for i := range v.Jobs {
-		if v.Jobs[i].State == sched.Done {
+// sum returns the estimates of the jobs that are wanted. In an open world, to which others come, those of jobs that do
+// not run yet are widened.
+func (l *look) sum(d *drawn) (list []Estimate) {
+	for i := range l.v.Jobs {
+		if !d.wanted[i] {
 			continue
 		}
-		id, d := sched.JobID(i), &drawn[i]
-		e := Estimate{Job: id, Start: spanOf(d.starts, v.Now), End: spanOf(d.ends, v.Now)}
-		if open {
-			e.Start = widened(e.Start, v.Now)
-			if e.Start.P90 > v.Now {
-				e.End = widened(e.End, v.Now)
-			}
-		}
-		_, e.Basis = w.Left(v, id, 0.5)
-		for _, at := range d.ends {
+		id, now, t := sched.JobID(i), l.v.Now, &d.jobs[i]
+		e := Estimate{Job: id}
+		for _, at := range t.ends {
 			if at != sched.Never {
 				e.Within++
 			}
 		}
-		f.Jobs = append(f.Jobs, e)
+		e.Start, e.End = spanOf(slices.Clone(t.starts), now), spanOf(slices.Clone(t.ends), now)
+		if l.o.Others {
+			e.Start = widened(e.Start, now)
+			if e.Start.P90 > now {
+				e.End = widened(e.End, now)
+			}
+		}
+		e.End = notBefore(e.End, e.Start)
+		_, e.Basis = l.w.Left(l.v, id, 0.5)
+		list = append(list, e)
 	}
-	return f
+	return list
+}
+
+// notBefore returns the end of a job that starts so: no quantile of it lies before that of the start.
+func notBefore(end, start Span) Span {
+	end.P10, end.P50, end.P90 = max(end.P10, start.P10), max(end.P50, start.P50), max(end.P90, start.P90)
+	return end
+}
+
+// alone says of jobs what is beyond the past as if no one else came, where others were to be taken in: how they come is
+// not known for so long.
+func (l *look) alone(ctx context.Context, list []Estimate) error {
+	if !l.o.Others {
+		return nil
+	}
+	known := l.v.Now
+	if l.past != nil {
+		known = known.Add(l.past.span())
+	}
+	beyond := func(s Span) bool { return s.P90 > known }
+	if !slices.ContainsFunc(list, func(e Estimate) bool { return beyond(e.Start) || beyond(e.End) }) {
+		return nil
+	}
+	closed := list
+	if l.past != nil {
+		d, err := l.draws(ctx, numbers(l.o.Draws), drawing{until: l.until})
+		if err != nil {
+			return err
+		}
+		closed = l.sum(d)
+	}
+	for i := range list {
+		e, c := &list[i], &closed[i]
+		if beyond(e.Start) {
+			e.Start = c.Start
+			e.Start.Alone = true
+		}
+		if beyond(e.End) {
+			e.End, e.Within = c.End, c.Within
+			e.End.Alone = true
+		}
+		e.End = notBefore(e.End, e.Start)
+	}
+	return nil
+}
+
+// twins is in how many futures it is tried what comes of it that jobs of which nothing is known go on. Ours.
+const twins = 3
+
+// unknown says which times are not known: those that come later by more than a tenth, in some future, if jobs of which
+// nothing is known never end. The shortest futures are tried.
+func (l *look) unknown(ctx context.Context, list []Estimate, as *drawn) error {
+	nothing := make([]bool, len(l.v.Jobs))
+	for j := range nothing {
+		nothing[j] = l.isUnknown(sched.JobID(j))
+	}
+	if !slices.Contains(nothing, true) {
+		return nil
+	}
+	moved := make([]bool, 2*len(list)) // start and end of each
+	shortest := numbers(as.n)
+	slices.SortStableFunc(shortest, func(a, b uint64) int { return cmp.Compare(as.last[a], as.last[b]) })
+	for _, number := range shortest[:min(twins, as.n)] {
+		until := l.slack(as.last[number]) + 1
+		d, err := l.draws(ctx, []uint64{number}, drawing{past: l.past, forever: true, until: min(until, l.until)})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			was, is := &as.jobs[list[i].Job], &d.jobs[list[i].Job]
+			moved[2*i] = moved[2*i] || l.moves(was.starts[number], is.starts[0])
+			moved[2*i+1] = moved[2*i+1] || l.moves(was.ends[number], is.ends[0])
+		}
+	}
+	for i := range list {
+		e := &list[i]
+		if moved[2*i] {
+			e.Start = l.noIdea(e.Start)
+		}
+		if nothing[e.Job] || e.Start.Unknown || moved[2*i+1] {
+			e.End = notBefore(l.noIdea(e.End), e.Start)
+		}
+	}
+	return nil
+}
+
+// slack returns a time that is later by a tenth of the time until then.
+func (l *look) slack(at sched.Time) sched.Time { return at.Add(max(at.Sub(l.v.Now), 0) / 10) }
+
+// moves reports whether a time was later by more than slack.
+func (l *look) moves(was, is sched.Time) bool {
+	return was != sched.Never && (is == sched.Never || is > l.slack(was))
+}
+
+// noIdea returns a time that is not known, unless it is over.
+func (l *look) noIdea(s Span) Span {
+	if s.P90 <= l.v.Now {
+		return s
+	}
+	return Span{P10: l.v.Now, P50: sched.Never, P90: sched.Never, Unknown: true}
 }
 
 // fewestDraws is of how many the least and the greatest are the quantiles 0.1 and 0.9, see quantile.

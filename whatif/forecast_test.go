@@ -214,9 +214,12 @@ func TestOpenWorld(t *testing.T) {
 	if exact.Start.P10 != 60e9 || exact.Start.P90 != 60e9 || exact.End.P90 != 90e9 {
 		t.Errorf("%+v, want a start at 60 s and an end at 90 s", exact)
 	}
-	running, waits := at(&whatif.Work{}, false)
-	same, wide := at(&whatif.Work{}, true) // two jobs are too few to say how others come
-	if same.End != running.End || same.Start != running.Start {
+	running, waits := at(lasted(60), false)
+	same, wide := at(lasted(60), true) // two jobs are too few to say how others come
+	if !wide.Start.Alone || !wide.End.Alone || !same.End.Alone || same.Start.Alone || waits.Start.Alone {
+		t.Errorf("%+v, %+v, want that they hold if no one else comes", same, wide)
+	}
+	if same.End.P90 != running.End.P90 || same.End.P10 != running.End.P10 || same.Start != running.Start {
 		t.Errorf("%+v, want %+v: it runs", same, running)
 	}
 	low, high := float64(waits.Start.P10.Sub(10e9)), float64(waits.Start.P90.Sub(10e9))
@@ -225,12 +228,21 @@ func TestOpenWorld(t *testing.T) {
 	}
 }
 
+// lasted is what is known of work where one job finished, after so many seconds.
+func lasted(seconds float64) *whatif.Work {
+	e, err := dist.NewEmpirical([]float64{seconds})
+	if err != nil {
+		panic(err)
+	}
+	return &whatif.Work{All: e, Ended: 1}
+}
+
 // Ensure that a forecast of few draws does not say more than it knows: nine are the fewest of which least and greatest
 // hold in 8 of 10 cases.
 func TestFewDraws(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
 	for draws, known := range map[int]bool{1: false, 8: false, 9: true} {
-		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Draws: draws})
+		f, err := m.Forecast(t.Context(), lasted(60), whatif.ForecastOptions{Draws: draws, Horizon: 1e6 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +279,8 @@ func TestForecastRepeats(t *testing.T) {
 	m, _ := cutAnywhere(t, w, "tiresias-las", r)
 	before := fmt.Sprintf("%+v", m.View())
 	text := func(seed uint64) string {
-		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Seed: seed, World: whatif.World{Runtime: w.Runtime}})
+		f, err := m.Forecast(t.Context(), lasted(60), whatif.ForecastOptions{Seed: seed,
+			World: whatif.World{Runtime: w.Runtime}})
 		if err != nil {
 			t.Fatal(err)
 		}

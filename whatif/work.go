@@ -83,8 +83,8 @@ func AsWanted(j *sched.Job, work time.Duration) time.Duration {
 }
 
 // Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished,
-// and of all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those
-// that finished alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the
+// and of all, if one did. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958):
+// by those that finished alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the
 // first alone counts, but among those of ByClass: twenty that a user submits in a row say of wider classes what one
 // tells.
 func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
@@ -112,9 +112,9 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 			livesOf(classes, c).add(work, over)
 		}
 	}
-	w.All = all.sizes()
+	w.All = all.sizes(1)
 	for c, l := range classes {
-		if e := l.sizes(); e != nil && c != "" {
+		if e := l.sizes(fewest); e != nil && c != "" {
 			w.Earlier[c] = e
 		}
 	}
@@ -141,10 +141,10 @@ func (l *lives) add(work time.Duration, finished bool) {
 	}
 }
 
-// sizes returns as many sizes as jobs, evenly likely, by the estimate of Kaplan and Meier; nil if too few have
+// sizes returns as many sizes as jobs, evenly likely, by the estimate of Kaplan and Meier; nil if fewer than least have
 // finished. What that leaves beyond the longest has the tail of jobs of which nothing is known.
-func (l *lives) sizes() *dist.Empirical {
-	if len(l.ended) < fewest {
+func (l *lives) sizes(least int) *dist.Empirical {
+	if len(l.ended) < least {
 		return nil
 	}
 	slices.Sort(l.ended)
@@ -214,8 +214,8 @@ const unknown = time.Hour
 // one's work is equally likely to lie in each of the gaps between theirs, the one beyond the longest included (Hill,
 // 1968, assumption A(n)), evenly within a gap. A stated wall time is a bound: what would be longer ends there. With no
 // such job to go by, the work left is uniform up to the wall time. If there is none, and beyond the longest job, P(X >
-// b + x) = b/(b + x) where b is the longest, or what the job has done, and an hour at least: what has run for long goes
-// on for as long again.
+// b + x) = b/(b + x) where b is the longest, or what the job has done, of which nothing is known an hour at least: what
+// has run for long goes on for as long again.
 func (w *Work) Left(v *sched.View, j sched.JobID, u float64) (time.Duration, Basis) {
 	job := v.Job(j)
 	if w.Steps != nil {
@@ -234,6 +234,8 @@ func (w *Work) Left(v *sched.View, j sched.JobID, u float64) (time.Duration, Bas
 		left = beyond(e, done, u)
 	case wall > 0:
 		return time.Duration(u * float64(wall-done)), ByWallTime
+	case e != nil:
+		return longTail(done, u), basis
 	default:
 		return longTail(max(done, unknown), u), ByNothing
 	}

@@ -157,7 +157,7 @@ func (x *whyWriter) sentence() string {
 		said = fmt.Sprintf("runs on %d of %s %ss", len(j.GPUs), text.Widths(r), x.Unit)
 	}
 	if e := x.Forecast.Of(x.id); e != nil {
-		said += " until " + x.Around(e.End)
+		said += x.Until(e.End)
 		if x.a.Guessed && e.Basis == whatif.BySteps {
 			said += fmt.Sprintf(", which is a guess: its speed on %s was never measured", x.Units(len(j.GPUs)))
 		}
@@ -292,8 +292,13 @@ func (x *whyWriter) gpuNames(gpus []sched.GPUID) []string {
 	return names
 }
 
+// within says an interval for programs.
 func (x *whyWriter) within(s whatif.Span) *api.Within {
-	return &api.Within{Low: x.rfc3339(s.P10), Median: x.rfc3339(s.P50), High: x.rfc3339(s.P90)}
+	if s.Unknown {
+		return &api.Within{}
+	}
+	return &api.Within{Known: true, Alone: s.Alone, Low: x.rfc3339(s.P10), Median: x.rfc3339(s.P50),
+		High: x.rfc3339(s.P90)}
 }
 
 // rfc3339 says a time for programs; "" = never.

@@ -275,17 +275,30 @@ func planText(doc *api.Submitted, width int, now time.Time) string {
 		j := &doc.Jobs[i]
 		t.Add(j.Name, within(j.Start, now), within(j.End, now))
 	}
-	if doc.Rests == "" {
+	if doc.Rests == "" || !slices.ContainsFunc(doc.Jobs, func(j api.Estimate) bool { return known(j.Start) }) {
 		return t.Text(width)
 	}
 	return t.Text(width) + "\n" + term.Wrap("These hold in 8 of 10 cases, and rest on "+doc.Rests+".", width, 2) + "\n"
 }
 
+// known reports whether there is an idea of when something happens.
+func known(w *api.Within) bool { return w != nil && (w.Known || w.Low != "") }
+
 // within writes an interval of time from now for people, as exactly as it is known: "in 1 to 3 h (14:10 to 16:20)".
 func within(w *api.Within, now time.Time) string {
-	if w == nil {
+	switch {
+	case w == nil:
 		return "unknown"
+	case !known(w):
+		return "no idea yet"
+	case w.Alone && w.Low != "":
+		return interval(w, now) + " if no one else comes"
 	}
+	return interval(w, now)
+}
+
+// interval is within for an interval that is known.
+func interval(w *api.Within, now time.Time) string {
 	low, lowKnown := until(w.Low, now)
 	high, highKnown := until(w.High, now)
 	switch {

@@ -25,7 +25,7 @@ func TestWithin(t *testing.T) {
 		{0, 10 * time.Millisecond, "at once"},
 		{-1, -1, "not in sight"},
 	} {
-		w := &api.Within{Low: at(c.low), High: at(c.high)}
+		w := &api.Within{Known: true, Low: at(c.low), High: at(c.high)}
 		if c.low < 0 {
 			w.Low = ""
 		}
@@ -35,6 +35,16 @@ func TestWithin(t *testing.T) {
 		if got := within(w, now); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.low, c.high, got, c.want)
 		}
+	}
+	if got := within(&api.Within{}, now); got != "no idea yet" {
+		t.Errorf("%q of nothing known", got)
+	}
+	old := &api.Within{Low: at(0), High: at(time.Minute)} // of a manager that says no more
+	if got := within(old, now); got != "within 60 s (13:00:00 to 13:01:00)" {
+		t.Errorf("%q of an interval", got)
+	}
+	if old.Alone = true; within(old, now) != "within 60 s (13:00:00 to 13:01:00) if no one else comes" {
+		t.Errorf("%q of one that holds if no one else comes", within(old, now))
 	}
 	if got := within(nil, now); got != "unknown" {
 		t.Errorf("%q of nothing", got)

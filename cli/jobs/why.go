@@ -80,7 +80,7 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	if doc.End != nil {
 		b.WriteString(term.Entry("ends", within(doc.End, now), width))
 	}
-	if doc.Rests != "" && (doc.Start != nil || doc.End != nil) {
+	if doc.Rests != "" && (known(doc.Start) || known(doc.End)) {
 		b.WriteString(term.Entry("rests on", doc.Rests, width))
 	}
 	switch {

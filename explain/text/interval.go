@@ -8,9 +8,19 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// Until says for people until when something goes on: " until about 14:10 ± 20 min".
+func (r *Renderer) Until(s explain.Span) string {
+	if s.Unknown {
+		return ", no idea yet until when"
+	}
+	return " until " + r.Around(s)
+}
+
 // Around says an interval of time for people: "about 14:10 ± 20 min".
 func (r *Renderer) Around(s explain.Span) string {
 	switch {
+	case s.Unknown:
+		return "no idea yet"
 	case s.P10 == sched.Never:
 		return "a time that is not in sight"
 	case s.P90 == sched.Never:

@@ -177,7 +177,7 @@ func (f *filling) held() string {
 	for _, id := range holders[:min(len(holders), most)] {
 		part := fmt.Sprintf("%d held by %s", len(f.View.Job(id).Target), f.Name(id))
 		if e := f.Forecast.Of(id); e != nil {
-			part += " until " + f.Around(e.End)
+			part += f.Until(e.End)
 		}
 		parts = append(parts, part)
 	}

@@ -89,13 +89,19 @@ type Scene struct {
 
 // Node adds a node with so many GPUs of a type.
 func (s *Scene) Node(gpus int, t sched.TypeID) *Scene {
-	s.nodes = append(s.nodes, sched.NodeSpec{Name: fmt.Sprint("n", len(s.nodes)), GPUs: gpus, Type: t, Pool: sched.None})
+	name := fmt.Sprint("n", len(s.nodes))
+	s.nodes = append(s.nodes, sched.NodeSpec{Name: name, GPUs: gpus, Type: t, Pool: sched.None})
 	return s
 }
 
 // Job adds a job that arrives a second after the one before and runs for so many seconds.
 func (s *Scene) Job(seconds float64, spec sched.JobSpec) *Scene {
-	spec.Name, spec.Submit = fmt.Sprint("j", len(s.jobs)), sched.Time(len(s.jobs))*1e9
+	return s.JobAt(float64(len(s.jobs)), seconds, spec)
+}
+
+// JobAt adds a job that arrives at a time in seconds, not before the one before, and runs for so many seconds.
+func (s *Scene) JobAt(at, seconds float64, spec sched.JobSpec) *Scene {
+	spec.Name, spec.Submit = fmt.Sprint("j", len(s.jobs)), sched.Time(sched.Seconds(at))
 	s.jobs = append(s.jobs, trace.Job{Spec: spec, Duration: sched.Seconds(seconds)})
 	return s
 }
@@ -114,8 +120,9 @@ func (s *Scene) Moment(t testing.TB) (*World, *whatif.Moment) {
 	}
 	w.Header = eventlog.Header{ShareLimit: max(limit, 1), Types: s.Types, Pools: w.Cluster.PoolSpecs()}
 	dec, _ := fresh()
-	c := &Cutter{W: w, Fresh: fresh, Dec: dec, At: max(sched.Time(len(s.jobs)-1)*1e9, 1)}
-	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
+	c := &Cutter{W: w, Fresh: fresh, Dec: dec, At: max(s.jobs[len(s.jobs)-1].Spec.Submit, 1)}
+	o := engine.Options{Sinks: []eventlog.Sink{c}}
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, o); err != nil {
 		t.Fatal(err)
 	}
 	return w, c.Moment
