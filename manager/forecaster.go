@@ -15,17 +15,21 @@ import (
 type forecaster struct {
 	lost  *whatif.Displacements
 	steps *whatif.Steps
+	costs *whatif.Delays
 }
 
 var _ host.Forecaster = (*forecaster)(nil)
 
 // Restart forgets what was heard.
-func (f *forecaster) Restart() { f.lost, f.steps = new(whatif.Displacements), new(whatif.Steps) }
+func (f *forecaster) Restart() {
+	f.lost, f.steps, f.costs = new(whatif.Displacements), new(whatif.Steps), new(whatif.Delays)
+}
 
 // Log learns from an event.
 func (f *forecaster) Log(v *sched.View, e *sched.Event) {
 	f.lost.Log(v, e)
 	f.steps.Log(v, e)
+	f.costs.Log(v, e)
 }
 
 // Displaced returns how a job last lost its GPUs to a decision.
@@ -42,7 +46,7 @@ func (f *forecaster) Take(h eventlog.Header, v *sched.View, dec sched.Decider,
 		return nil, err
 	}
 	total := func(j sched.JobID, _ *sched.JobSpec) float64 { return f.steps.Total(j) }
-	return &moment{m, f.steps.Left(v, total), f.steps.Guesses(), sched.UnsavedOf(h.Settings)}, nil
+	return &moment{m, f.steps.Left(v, total), f.steps.Guesses(), f.costs.Costs(), sched.UnsavedOf(h.Settings)}, nil
 }
 
 // moment is a moment, with what jobs said of their steps by then.
@@ -50,6 +54,7 @@ type moment struct {
 	m       *whatif.Moment
 	left    func(sched.JobID) (time.Duration, bool) // of their work
 	guessed map[sched.JobID]bool                    // whose speed was never measured
+	costs   *whatif.Costs                           // of starts and stops
 	leave   sched.Unsaved                           // who is stopped by his user alone
 }
 
@@ -62,5 +67,5 @@ func (m *moment) Remedies(ctx context.Context, job sched.JobID) (*explain.Remedi
 func (m *moment) Forecast(ctx context.Context, of []sched.JobID, planned []*sched.JobSpec) (*explain.Forecast, error) {
 	w := whatif.Learn(m.View(), whatif.Alike)
 	w.Steps, w.Guessed = m.left, m.guessed
-	return m.m.Forecast(ctx, w, whatif.ForecastOptions{Others: true, Of: of, Planned: planned})
+	return m.m.Forecast(ctx, w, whatif.ForecastOptions{Others: true, Of: of, Planned: planned, Costs: m.costs})
 }

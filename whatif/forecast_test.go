@@ -199,7 +199,7 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-// Ensure that where others may come, what is drawn of a start is given with a margin of a fifth, what is known exactly
+// Ensure that where others may come, what is drawn of a start is given with a margin, what is known exactly
 // without, and that of a job that runs its end is as drawn.
 func TestOpenWorld(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
@@ -223,8 +223,9 @@ func TestOpenWorld(t *testing.T) {
 		t.Errorf("%+v, want %+v: it runs", same, running)
 	}
 	low, high := float64(waits.Start.P10.Sub(10e9)), float64(waits.Start.P90.Sub(10e9))
-	if r, s := low/float64(wide.Start.P10.Sub(10e9)), float64(wide.Start.P90.Sub(10e9))/high; math.Abs(r-1.2) > 1e-6 || math.Abs(s-1.2) > 1e-6 || wide.Start.P50 != waits.Start.P50 {
-		t.Errorf("%+v, want %+v and a fifth of the time until then more on both sides", wide.Start, waits.Start)
+	// of a tenth: no one knows how others come
+	if r, s := low/float64(wide.Start.P10.Sub(10e9)), float64(wide.Start.P90.Sub(10e9))/high; math.Abs(r-1.1) > 1e-6 || math.Abs(s-1.1) > 1e-6 || wide.Start.P50 != waits.Start.P50 {
+		t.Errorf("%+v, want %+v and a tenth of the time until then more on both sides", wide.Start, waits.Start)
 	}
 }
 

@@ -78,6 +78,9 @@ type World struct {
 	Failures cluster.Failures // of the nodes of the moment, in order; zero = none fails, and none that is down comes back
 	Pools    []cluster.Pool   // what rented nodes are like; nil = their GPUs, type and price alone
 	Arrivals []trace.Job      // jobs to come, in order of submission, not before the moment; After counts from the moment's jobs on
+
+	costs *Costs // of starts and stops, in place of what Runtime says; nil = that
+	known int    // jobs, of the moment and of Arrivals, that have a number in costs
 }
 
 // simulate returns a simulation that goes on from the moment. left is the work that each job of the moment has still to
@@ -90,15 +93,28 @@ func (m *Moment) simulate(w *World, left []time.Duration) (*sim.Driver, error) {
 		t.Jobs[i] = trace.Job{Spec: *asked(j), Duration: j.WorkNow(v.Now) + max(left[i], 0)}
 	}
 	t.Jobs = append(t.Jobs, w.Arrivals...)
+	run := w.Runtime
+	if run.EpochEnd == nil {
+		run.EpochEnd = evenEpochs
+	}
+	w.costs.charge(&run, t, w.known)
 	c := &cluster.Cluster{Types: v.Types, Failures: w.Failures, Pools: w.Pools}
 	for i := range v.Nodes {
 		c.Nodes = append(c.Nodes, v.Nodes[i].Spec)
 	}
-	d, err := sim.New(t, c, sim.Options{Runtime: w.Runtime})
+	d, err := sim.New(t, c, sim.Options{Runtime: run})
 	if err != nil {
 		return nil, fmt.Errorf("whatif: %w", err)
 	}
 	return d, nil
+}
+
+// evenEpochs returns the work done at the end of an epoch of a job: they are as long as one another.
+func evenEpochs(j *trace.Job, n int) time.Duration {
+	if j.Spec.Epochs <= 0 {
+		return j.Duration + 1
+	}
+	return sched.ScaleDuration(j.Duration, float64(n)/float64(j.Spec.Epochs))
 }
 
 // bounded is a driver that ends at a horizon.

@@ -40,6 +40,26 @@ func (w *World) Managed(t *testing.T, name string) whatif.System {
 	}
 }
 
+// Live makes Deciders of the system of the header as those of a manager, with its settings for real jobs, which know
+// nothing but what they learn.
+func (w *World) Live(t testing.TB) whatif.System {
+	t.Helper()
+	build := func() (system.System, error) {
+		h := w.Header
+		s, err := system.Live(&h, system.Knowledge{})
+		return s, err
+	}
+	s, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Header.ShareLimit = max(s.ShareLimit, 1)
+	return func() (sched.Decider, error) {
+		again, err := build()
+		return again.Decider, err
+	}
+}
+
 // World is a random cluster with random jobs and what they do there.
 type World struct {
 	Trace   *trace.Trace
