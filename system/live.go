@@ -26,7 +26,7 @@ func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 		k.Restart, k.Learn = costs.Of, append(slices.Clone(k.Learn), costs)
 	}
 	if k.Scores == nil && h.GPUs > 0 {
-		k.Scores = equal(h.GPUs)
+		k.Scores = EqualScores(h.GPUs)
 	}
 	if h.Settings, err = liveDefaults(h.System, h.Settings, h.Since); err != nil {
 		return System{}, err
@@ -79,8 +79,8 @@ func liveDefaults(name string, settings map[string]string, since int) (map[strin
 	return all, nil
 }
 
-// equal returns scores by which so many GPUs are alike for all jobs.
-func equal(gpus int) *variability.Scores {
+// EqualScores returns scores by which so many GPUs are alike for all jobs.
+func EqualScores(gpus int) *variability.Scores {
 	s := &variability.Scores{Name: "equal scores", Classes: []string{"A"},
 		PM: [][]float64{slices.Repeat([]float64{1}, gpus)}}
 	for g := range gpus {

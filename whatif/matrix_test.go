@@ -25,7 +25,7 @@ var matrixSeeds = testsize.Flag("matrix-seeds", defaultMatrix, 120, "scenarios f
 var (
 	matrixSystems = []string{"fifo", "fifo-easy", "tiresias-las", "tiresias-gittins", "srtf", "elastic", "pollux",
 		"boa-exact", "eaco", "pal"}
-	matrixShapes = []string{"stream", "batch at once", "batch then stream", "half tell steps", "fewer than ten finished"}
+	matrixShapes = []string{"stream", "batch at once", "batch then stream", "half report steps", "fewer than ten finished"}
 )
 
 // Promise 18: ensure, under ten systems and for five shapes of what is submitted, with what starts and stops take, that
@@ -46,8 +46,8 @@ func TestPromise18Matrix(t *testing.T) {
 			var cell outcomes
 			for seed := range n {
 				o := outcome{}
-				for try := 0; o.told+o.no == 0 && try < 10; try++ { // in some there is nothing to foretell
-					o = foretold(t, system, shape, uint64(1000*(10*i+k)+seed+matrixFrom+100*try))
+				for try := 0; o.given+o.no == 0 && try < 10; try++ { // in some there is nothing to foretell
+					o = playedOut(t, system, shape, uint64(1000*(10*i+k)+seed+matrixFrom+100*try))
 				}
 				cell = append(cell, o)
 			}
@@ -71,10 +71,10 @@ const matrixFrom = 500
 
 // outcome is how the forecasts of one scenario turned out.
 type outcome struct {
-	told, held float64 // times foretold, and those within
-	early      float64
-	alike, no  float64 // times of jobs of which five alike had finished, and those of which there was no idea
-	score, sun float64 // sums of interval scores, ours and of quantiles of waits so far; both 0 = not to be compared
+	given, held float64 // times playedOut, and those within
+	early       float64
+	alike, no   float64 // times of jobs of which five alike had finished, and those of which there was no idea
+	score, sun  float64 // sums of interval scores, ours and of quantiles of waits so far; both 0 = not to be compared
 }
 
 type outcomes []outcome
@@ -83,8 +83,8 @@ type outcomes []outcome
 func (o outcomes) coverage() (c float64) {
 	n := 0.
 	for i := range o {
-		if o[i].told > 0 {
-			c, n = c+o[i].held/o[i].told, n+1
+		if o[i].given > 0 {
+			c, n = c+o[i].held/o[i].given, n+1
 		}
 	}
 	return c / max(n, 1)
@@ -92,7 +92,7 @@ func (o outcomes) coverage() (c float64) {
 
 func (o outcomes) count() (n int) {
 	for i := range o {
-		if o[i].told > 0 {
+		if o[i].given > 0 {
 			n++
 		}
 	}
@@ -118,8 +118,8 @@ func (o outcomes) score() float64 {
 func (o outcomes) early() (c float64) {
 	n := 0.
 	for i := range o {
-		if o[i].told > 0 {
-			c, n = c+o[i].early/o[i].told, n+1
+		if o[i].given > 0 {
+			c, n = c+o[i].early/o[i].given, n+1
 		}
 	}
 	return c / max(n, 1)
@@ -245,8 +245,8 @@ func (x *lived) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// foretold plays a scenario, looks ahead at a random moment of it, and says how that turned out.
-func foretold(t *testing.T, system, shape string, seed uint64) (o outcome) {
+// playedOut plays a scenario, looks ahead at a random moment of it, and says how that turned out.
+func playedOut(t *testing.T, system, shape string, seed uint64) (o outcome) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1018))
 	w := scenario(t, system, shape, r)
@@ -296,7 +296,7 @@ func foretold(t *testing.T, system, shape string, seed uint64) (o outcome) {
 	}
 	v := c.Moment.View()
 	work := whatif.Learn(v, whatif.Alike)
-	if shape == "half tell steps" {
+	if shape == "half report steps" {
 		work.Steps = func(j sched.JobID) (time.Duration, bool) {
 			job := v.Job(j)
 			return w.Trace.Jobs[j].Duration - job.WorkNow(v.Now), j%2 == 0 && job.WorkNow(v.Now) > 0
@@ -368,7 +368,7 @@ func (o *outcome) add(now, last sched.Time, s whatif.Span, truth sched.Time, fiv
 		}
 		return
 	}
-	o.told++
+	o.given++
 	o.held += in(truth, s)
 	if truth < s.P10 {
 		o.early++

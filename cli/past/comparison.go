@@ -7,9 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // Candidate is a system to be tried on a History.
@@ -69,6 +73,13 @@ func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) 
 func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	sim := &simulate.Request{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
 		Budget: c.Budget, Round: c.Round}
+	if _, given := c.Settings["restart_overhead"]; h.startUp != nil && !given {
+		sim.StartUp = func(j *trace.Job) time.Duration { return h.startUp[j.Spec.Name] }
+	}
+	if manager.Wrote(&h.Header) && h.Header.GPUs > 0 { // as real jobs are decided about
+		sim.Known = system.EqualScores(h.Header.GPUs)
+	}
+	sim.Forgets = func(j *trace.Job) bool { return h.forgets[j.Spec.Name] }
 	out, err := sim.Run(ctx)
 	if err != nil {
 		return Row{System: c.System, Settings: c.Settings, Err: err}
@@ -101,8 +112,21 @@ func (h *History) settings(c *Candidate) map[string]string {
 	if m.AtFirst {
 		all["restart_at_first"] = "yes"
 	}
+	if m.Report > 0 && learnsFromReports(c) {
+		all["report_interval"] = sched.FormatSeconds(m.Report)
+	}
 	maps.Copy(all, c.Settings)
 	return all
+}
+
+// learnsFromReports reports whether a system finds out from what jobs report how fast they are.
+func learnsFromReports(c *Candidate) bool {
+	info, err := system.Named(c.System)
+	if err != nil {
+		return false
+	}
+	curves := slices.ContainsFunc(info.Keys, func(k key.Key) bool { return k.Name == "curves" })
+	return curves && c.Settings["curves"] != "oracle" || c.Settings["stragglers"] == "watch"
 }
 
 // ownKeys returns the settings of a system without those of the simulated world.

@@ -20,8 +20,10 @@ import (
 // History is a recorded run made into a trace and a cluster on which other systems can be tried.
 //
 // The work of a job is what was measured: what it reported, or, if it never did, the time that its last attempt took.
-// Jobs arrive when they arrived. Jobs that were not over when the record ended (or were refused later), but had run,
-// are censored: they are simulated, for they took GPUs from others, with the work they had done so far, and no figure
+// Where the record does not say when an attempt did its first work, each start costs a job what it was seen to cost it:
+// the time that it was up and did no work that lasted, shared out among its starts. A job that never reports its work
+// has that in its work, and starts over when it is stopped. Jobs arrive when they arrived. Jobs that were not over when
+// the record ended (or were refused later), but had run, are censored: they are simulated, for they took GPUs from others, with the work they had done so far, and no figure
 // counts them. What users did to jobs (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a
 // job that failed or was cancelled ends when it has done the same work.
 type History struct {
@@ -37,6 +39,9 @@ type History struct {
 	Earlier  []string // systems, with their settings, that decided before that of Header did, in order; nil = it decided all
 
 	ended []bool // by job of Trace
+	// startUp is what each start cost a job, by its name in Trace; nil = Measured says it for all.
+	startUp map[string]time.Duration
+	forgets map[string]bool // by name in Trace: it never reported work, and starts over
 }
 
 // Overheads are what starts and stops took, by the median; 0 = nothing, or never seen.
@@ -45,12 +50,13 @@ type Overheads struct {
 	Restart     time.Duration // from an attempt being up until it did work again
 	Restarts    int           // seen
 	AtFirst     bool          // Restart is that of first starts too
+	Report      time.Duration // between reports of the progress of a job
 }
 
 // ReadHistory reads a log to its end, where no one decides anything again. Nothing happened after it until now; a now
 // before the last record means that. It is an error if no job ran.
 func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
-	rec, spent, who := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}, new(deciders)
+	rec, spent, who := metrics.NewRecorder(0), new(overheads), new(deciders)
 	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent, who)
 	if err != nil {
 		return nil, fmt.Errorf("whatif: %w", err)
@@ -61,7 +67,7 @@ func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
 		return nil, err
 	}
 	result := rec.Result(h.Header.System)
-	h.addJobs(v, rec.Jobs)
+	h.addJobs(v, rec.Jobs, &spent.costs)
 	if len(h.Jobs) == 0 {
 		return nil, fmt.Errorf("whatif: no job of %d in the log has run", len(v.Jobs))
 	}
@@ -115,9 +121,13 @@ func asOf(v *sched.View, now sched.Time, rec *metrics.Recorder) *sched.View {
 }
 
 // addJobs makes a trace of the jobs that ran.
-func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
+func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delays) {
 	h.Trace = &trace.Trace{Format: "recorded", Source: "a log of " + cmp.Or(h.Header.System, "an unknown system")}
 	number := make(map[sched.JobID]sched.JobID) // in the trace, by that in the log
+	if h.Measured.AtFirst {
+		h.startUp = make(map[string]time.Duration)
+	}
+	h.forgets = make(map[string]bool)
 	names := make(map[string]bool)
 	for i := range v.Jobs {
 		id, j := sched.JobID(i), &v.Jobs[i]
@@ -128,6 +138,11 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
 		number[id] = sched.JobID(len(h.Jobs))
 		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: whatif.AsWanted(j, whatif.Measured(v, j))})
 		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
+		name := h.Trace.Jobs[len(h.Jobs)-1].Spec.Name
+		h.forgets[name] = !costs.Says(id) && j.State == sched.Done
+		if h.startUp != nil {
+			h.startUp[name], _ = costs.StartUp(id)
+		}
 		if over(j) {
 			h.Ended++
 		} else {
@@ -182,55 +197,47 @@ func clusterOf(v *sched.View) (*cluster.Cluster, error) {
 	return c, nil
 }
 
-// attempt names an attempt of a job and what it was asked to do.
-type attempt struct {
-	job    sched.JobID
-	number int32
-	what   sched.ActionKind
-}
-
 // overheads measures what starts and stops take.
 type overheads struct {
-	ordered               map[attempt]sched.Time
-	starts, stops, resume []time.Duration
+	costs   whatif.Delays
+	resume  []time.Duration
+	reports []time.Duration
+	last    map[sched.JobID]sched.Time // report, or start, of the attempt
 }
 
 // Log notes orders and their answers.
-func (o *overheads) Log(_ *sched.View, e *sched.Event) {
-	switch a := (attempt{e.Job, e.Attempt, sched.Start}); e.Kind {
-	case sched.Ordered:
-		if a.what = sched.ActionKind(e.Code); a.what == sched.Start || a.what == sched.Stop {
-			o.ordered[a] = e.Time
-		}
+func (o *overheads) Log(v *sched.View, e *sched.Event) {
+	o.costs.Log(v, e)
+	switch e.Kind {
 	case sched.AttemptStarted:
-		if at, ok := o.ordered[a]; ok {
-			o.starts = append(o.starts, e.Time.Sub(at))
-		}
 		if e.Attempt > 1 {
 			o.resume = append(o.resume, e.WorkFrom.Sub(e.Time))
 		}
-	case sched.AttemptEnded:
-		delete(o.ordered, a)
-		if a.what = sched.Stop; o.ordered[a] > 0 {
-			o.stops = append(o.stops, e.Time.Sub(o.ordered[a]))
-			delete(o.ordered, a)
+		delete(o.last, e.Job)
+	case sched.Progressed:
+		if at, ok := o.last[e.Job]; ok {
+			o.reports = append(o.reports, e.Time.Sub(at))
+		} else if o.last == nil {
+			o.last = make(map[sched.JobID]sched.Time)
 		}
+		o.last[e.Job] = e.Time
 	}
 }
 
-// sum returns the medians. Jobs that report their work lose some time at every start, their first too, before the first
-// report: it shows in those that finished in one go on the GPUs asked for.
+// sum returns the medians. Logs of simulations say when an attempt does work again. Those of real jobs do not: a job
+// that reports its work loses some time at every start, its first too, before the first report.
 func (o *overheads) sum(v *sched.View) Overheads {
-	m := Overheads{Start: median(o.starts), Stop: median(o.stops), Restart: max(median(o.resume), 0), Restarts: len(o.resume)}
+	m := Overheads{Start: o.costs.Start(), Stop: o.costs.Stop(), Restart: max(median(o.resume), 0),
+		Restarts: len(o.resume), Report: median(o.reports)}
 	var first []time.Duration
 	for i := range v.Jobs {
-		j := &v.Jobs[i]
-		if j.Outcome == sched.Finished && j.Attempts == 1 && j.Work > 0 && j.Spec.GPUs.Min == j.Spec.GPUs.Max {
-			first = append(first, j.Run-j.Work)
+		if id := sched.JobID(i); o.costs.Says(id) && v.Job(id).Outcome == sched.Finished {
+			d, _ := o.costs.StartUp(id)
+			first = append(first, d)
 		}
 	}
-	if d := median(first); d > 0 && m.Restart == 0 {
-		m.Restart, m.AtFirst = d, true
+	if m.Restart == 0 && slices.ContainsFunc(first, func(d time.Duration) bool { return d > 0 }) {
+		m.Restart, m.AtFirst = median(first), true
 	}
 	return m
 }

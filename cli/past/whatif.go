@@ -43,9 +43,10 @@ and simulates it under other systems: the jobs as they came, with the work
 they turned out to be, on the same GPUs. The first line is what happened. The
 second simulates the system that decided, which shows how far simulations are
 from what happens, unless several decided, one after the other: then it is the
-last one. A JCT is the time from when a job is handed in to its end;
-queued is the part of it without GPUs; busy is the share of the GPUs' time in
-which work went on.
+last one. Where that is off by more than 5 % in mean JCT, a ? marks what differs
+from it by no more than that, which means nothing. A JCT is the time from when a
+job is handed in to its end; queued is the part of it without GPUs; busy is the
+share of the GPUs' time in which work went on.
 
 Pauses, cancels and failures are not repeated. Systems that ask how long jobs
 take are told, which the one that decided was not: they come out better than
@@ -214,6 +215,8 @@ type rowJSON struct {
 	Busy        float64           `json:"busy"`
 	Preemptions int64             `json:"preemptions"`
 	SimError    *simErrorJSON     `json:"sim_error,omitempty"`
+	// WithinError: its mean JCT differs by less from that of the simulation of the system that decided than that is off.
+	WithinError bool `json:"within_error,omitempty"`
 }
 
 // simErrorJSON is how far the simulation of the system that decided is from the record, relative to it.
@@ -232,6 +235,7 @@ func whatifDoc(h *History, rows []Row) whatifJSON {
 		r := &rows[i]
 		row := rowJSON{System: r.System, Settings: r.Settings, Recorded: r.Recorded, Jobs: r.Jobs, MeanJCT: r.MeanJCT, P95JCT: r.P95JCT,
 			MeanQueue: r.MeanQueue, Makespan: r.Makespan, Busy: r.Busy, Preemptions: r.Preemptions}
+		row.WithinError = withinError(r, itself(rows))
 		if row.Settings == nil {
 			row.Settings = map[string]string{}
 		}

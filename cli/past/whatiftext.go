@@ -13,9 +13,13 @@ import (
 
 // whatifText says for people how the jobs fared, and would have.
 func whatifText(h *History, rows []Row, width int) string {
+	if h.Ended == 0 {
+		return term.Wrap(nothingEnded(h), width, 2) + "\n"
+	}
 	t := term.Table{Left: 2}
 	t.Add("system", "", "jobs", "mean jct", "", "p95 jct", "queued", "makespan", "busy", "preempted")
 	var notes []string
+	base := itself(rows)
 	for i := range rows {
 		r := &rows[i]
 		what, diff := "simulated", term.Change(r.MeanJCT, rows[0].MeanJCT)
@@ -25,6 +29,8 @@ func whatifText(h *History, rows []Row, width int) string {
 		case r.Err != nil:
 			notes = append(notes, fmt.Sprintf("%s cannot be simulated: %v.", r.System, r.Err))
 			continue
+		case withinError(r, base):
+			diff += " ?"
 		}
 		t.Add(r.System, what, strconv.Itoa(r.Jobs), term.ShortTime(r.MeanJCT), diff, term.ShortTime(r.P95JCT), term.ShortTime(r.MeanQueue), term.ShortTime(r.Makespan),
 			term.Percent(r.Busy), strconv.FormatInt(r.Preemptions, 10))
@@ -36,6 +42,39 @@ func whatifText(h *History, rows []Row, width int) string {
 		}
 	}
 	return text
+}
+
+// nothingEnded says that there is nothing to compare.
+func nothingEnded(h *History) string {
+	text := "No job has ended: there is nothing to compare yet."
+	if h.Censored > 0 {
+		text += fmt.Sprintf(" %s running or stopped.", term.Counted(h.Censored, "job"))
+	}
+	return text
+}
+
+// trusted is how far off a simulation of the system that decided may be in mean JCT for its figures to be taken as they
+// are.
+const trusted = 0.05
+
+// itself returns the row of the simulation of the system that decided; nil if it was not simulated.
+func itself(rows []Row) *Row {
+	for i := range rows {
+		if rows[i].Error != nil {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+// withinError reports whether the mean JCT of a row differs from that of base, the simulation of the system that
+// decided: by no more than that is off, and that is more than is trusted.
+func withinError(r, base *Row) bool {
+	if base == nil || r == base || r.Recorded || r.Err != nil {
+		return false
+	}
+	off := math.Abs(base.Error.MeanJCT)
+	return off > trusted && math.Abs(relative(r.MeanJCT, base.MeanJCT)) <= off
 }
 
 // severalNote says what is not known where several systems decided; "" if one did.
@@ -56,8 +95,14 @@ func errorNote(rows []Row) string {
 		if worst := max(math.Abs(d.MeanJCT), math.Abs(d.P95JCT), math.Abs(d.Makespan)); worst < 0.0005 {
 			return fmt.Sprintf("Simulated, %s itself comes out as it happened.", rows[i].System)
 		}
-		return fmt.Sprintf("The simulation of %s itself is off by %+.1f%% in mean JCT, %+.1f%% in p95 JCT, %+.1f%% in makespan; by job, %.1f%% (median). "+
-			"Compare the others with it, not with what happened.", rows[i].System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob)
+		text := fmt.Sprintf("The simulation of %s itself is off by %+.1f%% in mean JCT, %+.1f%% in p95 JCT, "+
+			"%+.1f%% in makespan; by job, %.1f%% (median). Compare the others with it, not with what happened.",
+			rows[i].System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob)
+		if off := math.Abs(d.MeanJCT); off > trusted {
+			text += fmt.Sprintf(" That is much: do not trust a difference in mean JCT of less than %.0f%% (marked ?).",
+				100*off)
+		}
+		return text
 	}
 	return ""
 }

@@ -1,0 +1,160 @@
+package past
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/trace"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
+)
+
+// asReal reports what a simulation does as a driver of real jobs would: no one sees when an attempt does its first
+// work, some jobs never report any, and those have to start over when they are stopped.
+type asReal struct {
+	*sim.Driver
+	v      *sched.View
+	silent func(sched.JobID) bool
+}
+
+func (d *asReal) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
+	d.v = v
+	return d.Driver.Sync(ctx, v)
+}
+
+func (d *asReal) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	for {
+		events, err := d.Driver.Next(ctx, until)
+		seen := make([]sched.Event, 0, len(events))
+		for _, e := range events {
+			if d.see(&e) {
+				seen = append(seen, e)
+			}
+		}
+		if len(seen) > 0 || err != nil {
+			return seen, err
+		}
+	}
+}
+
+// see makes of an event what is seen of it; false = nothing.
+func (d *asReal) see(e *sched.Event) bool {
+	silent := e.Kind.Form().Attempt && d.silent(e.Job)
+	switch e.Kind {
+	case sched.AttemptStarted:
+		j := d.v.Job(e.Job)
+		e.WorkFrom, e.Code, e.Rate = e.Time, sched.GuessedRate, float64(len(j.GPUs))/float64(j.Unit())
+	case sched.Progressed:
+		return !silent
+	}
+	if silent {
+		e.Work = 0
+	}
+	return true
+}
+
+// recorded is the log of a queue as a manager has it: jobs of some minutes that come faster than they go, of which half
+// report their work, and which take some seconds to minutes to start.
+func recorded(t *testing.T, name string, seed uint64, silent func(sched.JobID) bool) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 5))
+	w := &whatiftest.World{Trace: &trace.Trace{}, Cluster: &cluster.Cluster{Name: "test", Types: []string{"a"}},
+		Header: eventlog.Header{System: name, Origin: "2026-01-01T00:00:00Z", GPUs: 8, NodeGPUs: 8,
+			Types: []string{"a"}}}
+	w.Cluster.Nodes = []sched.NodeSpec{{Name: "n", GPUs: 8, Pool: sched.None}}
+	if name == "boa-exact" {
+		w.Header.NodeGPUs, w.Header.Budget = 1, 6
+		w.Cluster.Nodes, w.Cluster.Pools = nil, []cluster.Pool{{Node: sched.NodeSpec{GPUs: 1},
+			PoolSpec: sched.PoolSpec{Name: "slots", GPUs: 1, Max: 8, Price: 1}}}
+		w.Header.Pools = w.Cluster.PoolSpecs()
+	}
+	costs, numbers := make(map[string]time.Duration), make(map[string]sched.JobID)
+	w.Runtime = sim.Runtime{StartDelay: time.Duration(1+r.IntN(5)) * time.Second,
+		StopDelay: time.Duration(1+r.IntN(10)) * time.Second, RestartAtFirst: true, Report: 10 * time.Second, Noise: .01,
+		RestartOf: func(j *trace.Job) time.Duration { return costs[j.Spec.Name] },
+		Forgets:   func(j *trace.Job) bool { return silent(numbers[j.Spec.Name]) }}
+	at := 0.
+	for i := range 40 {
+		at += r.ExpFloat64() * 200
+		g := 1 << r.IntN(3)
+		spec := sched.JobSpec{Name: fmt.Sprint("j", i), User: string(rune('a' + r.IntN(3))),
+			Model: fmt.Sprint("m", r.IntN(3)), Submit: sched.Time(sched.Seconds(at)), GPUs: sched.Rigid(g),
+			Share: sched.ShareAllow, Epochs: 10, Util: .4}
+		if i%2 == 0 && !silent(sched.JobID(i)) {
+			spec.GPUs = sched.Range{Min: 1, Want: int32(g), Max: int32(2 * g)}
+		}
+		costs[spec.Name], numbers[spec.Name] = time.Duration(2+r.IntN(90))*time.Second, sched.JobID(i)
+		w.Trace.Jobs = append(w.Trace.Jobs,
+			trace.Job{Spec: spec, Duration: sched.Seconds(900 * math.Exp(.8*r.NormFloat64()))})
+	}
+	var err error
+	if w.Header.Settings, err = system.LiveDefaults(name, nil); err != nil {
+		t.Fatal(err)
+	}
+	dec, err := w.Live(t)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	l := eventlog.NewWriter(&b, w.Header)
+	d := &asReal{Driver: w.Driver(t), silent: silent}
+	err = engine.Run(t.Context(), engine.NewState(w.Header), d, dec, engine.Options{Sinks: []eventlog.Sink{l}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Ensure that a recorded queue of jobs that report their work and jobs that do not, with preemptions, comes out of a
+// simulation of the system that decided as it went: mean JCT within a twentieth, on average over queues.
+func TestSelfError(t *testing.T) {
+	half := func(j sched.JobID) bool { return j%2 == 1 }
+	stopped := int64(0)
+	for _, name := range []string{"fifo", "tiresias-las", "elastic", "boa-exact", "eaco", "pal", "pollux"} {
+		const seeds = 6
+		sum := 0.
+		for seed := range uint64(seeds) {
+			h := read(t, recorded(t, name, seed, half))
+			rows, err := h.Compare(t.Context(), []Candidate{h.Itself()})
+			if err != nil || rows[1].Err != nil {
+				t.Fatal(name, err, rows[1].Err)
+			}
+			sum += math.Abs(rows[1].Error.MeanJCT)
+			stopped += rows[0].Preemptions
+		}
+		t.Logf("%-13s %.1f %%", name, 100*sum/seeds)
+		if sum/seeds > .05 {
+			t.Errorf("%s: its simulation is off by %.1f %% of the mean JCT, want 5 %% at most", name, 100*sum/seeds)
+		}
+	}
+	if stopped < 100 {
+		t.Errorf("%d preemptions: too few to mean anything", stopped)
+	}
+}
+
+// Ensure that what the start of one job that reports its work was seen to cost is charged to no other.
+func TestStartUpIsChargedWhereItWas(t *testing.T) {
+	for _, name := range []string{"fifo", "fifo-skip", "tiresias-las"} {
+		h := read(t, recorded(t, name, 7, func(j sched.JobID) bool { return j != 3 }))
+		rows, err := h.Compare(t.Context(), []Candidate{h.Itself()})
+		if err != nil || rows[1].Err != nil {
+			t.Fatal(name, err, rows[1].Err)
+		}
+		if d := rows[1].Error.MeanJCT; math.Abs(d) > .05 {
+			t.Errorf("%s: its simulation is off by %+.1f %% of the mean JCT, want 5 %% at most", name, 100*d)
+		}
+	}
+}
