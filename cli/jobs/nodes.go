@@ -149,7 +149,12 @@ func told(w io.Writer, what string, on bool, yet []string) {
 	case on:
 		fmt.Fprintf(w, "%s is drained: jobs on it go on, nothing new starts\n", what)
 	case len(yet) > 0:
-		fmt.Fprintf(w, "%s takes jobs again, but not on what was drained by name; `trainyard undrain %s` lifts that\n", what, strings.Join(yet, " "))
+		words := make([]string, len(yet))
+		for i, name := range yet {
+			words[i] = term.ShellWord(name)
+		}
+		fmt.Fprintf(w, "%s takes jobs again, but not on what was drained by name; `trainyard undrain %s` lifts that\n",
+			what, strings.Join(words, " "))
 	default:
 		fmt.Fprintf(w, "%s takes jobs again\n", what)
 	}

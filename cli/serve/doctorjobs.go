@@ -51,7 +51,7 @@ func gpuFinding(g *api.GPU) []finding {
 	}
 	switch {
 	case g.State == "drained":
-		return []finding{{"devices", note, text, "`trainyard undrain " + g.Name + "` when you are done"}}
+		return []finding{{"devices", note, text, "`trainyard undrain " + term.ShellWord(g.Name) + "` when you are done"}}
 	case g.State != "in-use":
 		return []finding{{"devices", wrong, text, todo[g.State]}}
 	case g.HeldIdle:
@@ -89,7 +89,7 @@ func (p *patient) leftovers() []finding {
 	}
 	if kept > muchOutput {
 		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB", float64(kept)/(1<<30)),
-			"delete " + filepath.Join(p.dir, "jobs", "N", "*", "output.log") + " of jobs N that you need no more: `trainyard logs` alone misses them. Checkpoints are beside them"})
+			"delete " + term.ShellWord(p.dir) + "/jobs/N/*/output.log of jobs N that you need no more: `trainyard logs` alone misses them. Checkpoints are beside them"})
 	}
 	switch {
 	case len(all) > 0:

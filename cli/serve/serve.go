@@ -150,15 +150,21 @@ func (f *serveFlags) hello(m *manager.Manager) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(h.GPUs, f.unit), h.System, m.Dir())
 	b.WriteString(f.otherSlots())
-	option := ""
-	if f.state != "" {
-		option = " --state " + f.state
-	}
-	fmt.Fprintf(&b, "trainyard: hand in jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n", option, option)
+	b.WriteString(first(f.state))
 	if f.network != "" {
 		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", f.network)
 	}
 	return b.String()
+}
+
+// first says what to type first, quoted for the shell; state is the folder if one was named.
+func first(state string) string {
+	option := ""
+	if state != "" {
+		option = " --state " + term.ShellWord(state)
+	}
+	return fmt.Sprintf("trainyard: hand in jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n",
+		option, option)
 }
 
 // otherSlots says what another number of slots than the folder was started on means.
