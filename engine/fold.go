@@ -133,7 +133,9 @@ func attempt(v *sched.View, e *sched.Event) *sched.Job {
 	return j
 }
 
+// started counts what an attempt does from when it came up, if that was before it was heard of.
 func started(v *sched.View, e *sched.Event) {
+	at := max(e.Happened(), v.Jobs[e.Job].Settled) // not before it was ordered
 	j := attempt(v, e)
 	switch j.Attempt {
 	case sched.Starting:
@@ -143,9 +145,9 @@ func started(v *sched.View, e *sched.Event) {
 		broken(v, e, "attempt is %v", j.Attempt)
 	}
 	if j.FirstStart < 0 {
-		j.FirstStart = e.Time
+		j.FirstStart = at
 	}
-	j.LastStart, j.Up, j.StartFailures = e.Time, true, 0
+	j.LastStart, j.Settled, j.Up, j.StartFailures = at, at, true, 0
 	for _, g := range j.GPUs {
 		v.GPUs[g].Blamed = 0
 	}
@@ -183,9 +185,24 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 	s.work.mark(e.Job)
 }
 
+// ended takes back what an attempt was counted for after it had ended, if that was before it was heard of.
 func (s *State) ended(e *sched.Event) {
 	j := attempt(&s.view, e)
-	j.TakeLoss(e.Time, e.Outcome, e.Work)
+	at := max(e.Happened(), j.Settled)
+	if j.Up {
+		at = max(e.Happened(), j.LastStart)
+		late := e.Time.Sub(at)
+		j.Run, j.Service = j.Run-late, max(j.Service-sched.GPUTime(len(j.GPUs), late), 0)
+	}
+	j.TakeLoss(at, e.Outcome, e.Work)
+	s.close(e, j)
+	if j.State == sched.Done {
+		j.End = at
+	}
+}
+
+// close gives back what an ended attempt held, and says what becomes of its job.
+func (s *State) close(e *sched.Event, j *sched.Job) {
 	s.release(e, j)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.Time, 0
 	switch e.Outcome {

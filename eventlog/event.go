@@ -61,6 +61,8 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 		e.Pool = sched.PoolID(s.integer(16))
 	case "mem_gb":
 		e.MemGB = s.float32()
+	case "at":
+		e.At = sched.Time(s.duration())
 	case "work":
 		e.Work = s.duration()
 	case "rate":

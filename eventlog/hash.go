@@ -90,6 +90,9 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 	if e.MemGB != 0 {
 		h.word(uint64(math.Float32bits(e.MemGB)))
 	}
+	if e.At != 0 {
+		h.word(uint64(e.At))
+	}
 	hashIDs(h, e.GPUs)
 	h.reason(e.Why)
 	h.text(e.Text)
@@ -116,7 +119,7 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 // parts says which pointers of e are set, and whether its memory and the key of its spec are.
 func parts(e *sched.Event) (set uint64) {
 	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0,
-		e.Change != nil, e.Spec != nil && e.Spec.Key != ""} {
+		e.Change != nil, e.Spec != nil && e.Spec.Key != "", e.At != 0} {
 		if is {
 			set |= 1 << i
 		}

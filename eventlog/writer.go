@@ -181,6 +181,7 @@ func AppendEvent(b []byte, batch uint64, e *sched.Event) []byte {
 	}
 	b = f.appendValue(b, e.Value)
 	b = f.appendCode(b, e.Code)
+	b = appendSeconds(b, "at", time.Duration(e.At))
 	b = appendSeconds(b, "work", e.Work)
 	b = appendSeconds(b, f.fromKey(), time.Duration(e.WorkFrom))
 	b = appendFloat(b, "rate", e.Rate)

@@ -17,6 +17,10 @@ type Event struct {
 	Code    int32   // exit code, or NodeState, or 1 for on
 	MemGB   float32 // Measured: most device memory in use on one GPU; 0 = unknown
 
+	// At is when it happened, where a driver heard of it later: AttemptStarted, AttemptEnded; 0 = at Time. The order of
+	// the log goes by Time.
+	At Time
+
 	Work     time.Duration // work done, see Job.Work
 	WorkFrom Time          // see Job.WorkFrom
 	Rate     float64       // see Job.Rate
@@ -30,6 +34,14 @@ type Event struct {
 	Target   *Target    // Decided
 	Why      Reason     // of the engine's own events
 	Text     string     // for people: what went wrong
+}
+
+// Happened returns when it happened, see At.
+func (e *Event) Happened() Time {
+	if e.At > 0 && e.At < e.Time {
+		return e.At
+	}
+	return e.Time
 }
 
 // GuessedRate is the Code of an AttemptStarted whose Rate was never measured on such GPUs: no one is to learn from it.

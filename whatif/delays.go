@@ -68,7 +68,7 @@ func (d *Delays) Log(v *sched.View, e *sched.Event) {
 		d.answered(e, sched.Start, &d.starts)
 		u := d.of(e.Job)
 		u.starts++
-		u.up, u.since, u.speed = true, e.Time, float64(len(v.Job(e.Job).GPUs))/float64(v.Job(e.Job).Unit())
+		u.up, u.since, u.speed = true, e.Happened(), float64(len(v.Job(e.Job).GPUs))/float64(v.Job(e.Job).Unit())
 	case sched.Progressed:
 		d.of(e.Job).count(e)
 	case sched.AttemptEnded:
@@ -84,7 +84,7 @@ func (d *Delays) Log(v *sched.View, e *sched.Event) {
 func (d *Delays) answered(e *sched.Event, what sched.ActionKind, list *latest) {
 	o := order{e.Job, e.Attempt, what}
 	if at, ok := d.ordered[o]; ok {
-		list.add(e.Time.Sub(at))
+		list.add(e.Happened().Sub(at))
 		delete(d.ordered, o)
 	}
 }
@@ -104,9 +104,10 @@ func (u *usage) count(e *sched.Event) {
 	if !u.up {
 		return
 	}
-	u.ran += e.Time.Sub(u.since)
-	u.could += sched.ScaleDuration(e.Time.Sub(u.since), u.speed)
-	u.since = e.Time
+	at := max(e.Happened(), u.since)
+	u.ran += at.Sub(u.since)
+	u.could += sched.ScaleDuration(at.Sub(u.since), u.speed)
+	u.since = at
 	if e.Work > 0 && u.could > 0 {
 		u.says = true
 		u.idle = sched.ScaleDuration(max(u.could-e.Work, 0), float64(u.ran)/float64(u.could))

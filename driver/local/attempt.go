@@ -47,6 +47,7 @@ type report struct {
 	job    sched.JobID
 	number int32
 	event  sched.Event               // as far as the attempt knows it
+	at     stamp                     // when that happened
 	unfree map[string]device.Verdict // at its end: devices that may not be given on, by name
 	fatal  error                     // the driver must not go on
 }
@@ -181,7 +182,7 @@ func (a *attempt) follow(conn *shim.Conn) error {
 	over := make(chan struct{})
 	defer close(over)
 	a.d.work.Go(func() { a.direct(conn, over) })
-	return conn.Watch(func(*shim.Alive) { a.started() })
+	return conn.Watch(func(x *shim.Alive) { a.started(stamp{x.At, x.AtBoot, x.BootID}) })
 }
 
 // doubtEvery is how often it is asked whether who listens is a shim: a job may have killed its own, and listen itself.
@@ -211,8 +212,8 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 	}
 }
 
-// started says that the attempt is up, once.
-func (a *attempt) started() {
+// started says that the attempt is up, since when, once.
+func (a *attempt) started(at stamp) {
 	if !a.up {
 		a.up = true
 		e := sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(),
@@ -220,7 +221,7 @@ func (a *attempt) started() {
 		if !a.odo.Measured() {
 			e.Code = sched.GuessedRate
 		}
-		a.tell(e)
+		a.send(report{event: e, at: at})
 	}
 	if a.meter == nil {
 		a.meter = newTail(a, readerOf(a.order), a.tell)
@@ -339,13 +340,13 @@ func (a *attempt) finish(x *end) {
 	a.sweep()
 	unfree := a.d.release(a, a.order.Devices)
 	if x.over != nil && !x.over.Started.IsZero() {
-		a.started()
+		a.started(startOf(x.over))
 	}
 	if a.meter != nil {
 		a.meter.stop()
 	}
 	failpoint.Here("over")
-	a.send(report{event: a.ending(x, a.order), unfree: unfree})
+	a.send(report{event: a.ending(x, a.order), at: endOf(x.over), unfree: unfree})
 }
 
 // group is the processes of the attempt.

@@ -201,7 +201,7 @@ func (d *Driver) take(r report) error {
 	if a == nil || a.number != r.number {
 		return nil
 	}
-	r.event.Job, r.event.Attempt = r.job, r.number
+	r.event.Job, r.event.Attempt, r.event.At = r.job, r.number, d.trueTime(r.at)
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
 		d.runs.over(r.job, r.number)
@@ -288,11 +288,18 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 // dated gives an event of this instant its time.
 func (d *Driver) dated(e sched.Event) sched.Event {
 	e.Time = d.now
+	if e.At >= e.Time {
+		e.At = 0
+	}
 	switch e.Kind {
 	case sched.JobArrived:
 		e.Spec.Submit = d.now
-	case sched.AttemptStarted, sched.Progressed:
+	case sched.AttemptStarted:
+		e.WorkFrom = e.Happened()
+	case sched.Progressed:
 		e.WorkFrom = d.now
+	case sched.StartFailed:
+		e.At = 0
 	case sched.AttemptEnded:
 		if e.WorkFrom > 0 { // so far the length of a rest
 			e.WorkFrom = d.now.Add(time.Duration(e.WorkFrom))

@@ -428,7 +428,7 @@ func TestGuessedRate(t *testing.T) {
 		var told sched.Event
 		a := &attempt{d: &Driver{quit: make(chan struct{}), reports: make(chan report, 1)}, odo: r.a.odo, meter: r.tail}
 		a.odo.Begin(width, 0)
-		a.started()
+		a.started(stamp{})
 		if told = (<-a.d.reports).event; told.Kind != sched.AttemptStarted || told.Code != want ||
 			told.Rate != float64(width)/4 {
 			t.Errorf("on %d GPUs: %+v, want code %d", width, told, want)

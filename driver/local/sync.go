@@ -125,17 +125,19 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 
 // missed reports an attempt that came to its end while no driver was there, at the times at which it happened.
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
-	started := d.instant(x.over.Started)
+	up, gone := d.trueTime(startOf(x.over)), d.trueTime(endOf(x.over))
+	started := d.instant(up)
 	if !a.up && !x.over.Started.IsZero() {
-		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started,
-			Work: a.odo.Work(), Rate: a.odo.Rate(),
+		events = append(events, sched.Event{Time: started, At: before(up, started), Kind: sched.AttemptStarted,
+			WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate(),
 			Code: sched.GuessedRate}) // what it was is reported at its end
 	}
 	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.order)
-	e.Time = max(d.instant(x.over.Ended), started+1)
+	e.Time = max(d.instant(gone), started+1)
+	e.At = before(gone, e.Time)
 	e.Job = a.job
 	if rest := d.backoff(&e); rest > 0 {
 		e.WorkFrom = e.Time.Add(time.Duration(rest))
@@ -149,8 +151,14 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 }
 
 // instant returns the time of something that happened at t: after the log ended, not after now.
-func (d *Driver) instant(t time.Time) sched.Time {
-	return max(min(sched.Time(t.Sub(d.o.Origin)), d.clock()), d.now)
+func (d *Driver) instant(t sched.Time) sched.Time { return max(min(t, d.clock()), d.now) }
+
+// before returns t if it is known and before another time, else 0.
+func before(t, than sched.Time) sched.Time {
+	if t >= than {
+		return 0
+	}
+	return t
 }
 
 // unknown refuses a log that knows less than the folder: an attempt runs of which the log never heard. Who decides on

@@ -99,7 +99,7 @@ func (e *Estimator) Observe(v *sched.View, ev *sched.Event) {
 		}
 		work := ev.Work
 		if work <= 0 && j.LastStart >= 0 {
-			work = ev.Time.Sub(j.LastStart)
+			work = ev.Happened().Sub(j.LastStart)
 		}
 		if work > 0 {
 			e.finished(j.Spec, work.Seconds())

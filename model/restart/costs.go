@@ -108,15 +108,15 @@ func (c *Costs) Observe(v *sched.View, e *sched.Event) {
 		}
 	case sched.AttemptStarted:
 		if p := c.phase(e.Job); p.doing == starting {
-			c.learn(v, e.Job, func(x *cost) *times { return &x.up }, e.Time.Sub(p.since))
-			*p = phase{loading, e.Time, e.Work}
+			c.learn(v, e.Job, func(x *cost) *times { return &x.up }, e.Happened().Sub(p.since))
+			*p = phase{loading, e.Happened(), e.Work}
 		}
 	case sched.Progressed:
 		c.progressed(v, e)
 	case sched.AttemptEnded, sched.StartFailed:
 		p := c.phase(e.Job)
 		if p.doing == stopping && e.Outcome == sched.Preempted {
-			c.learn(v, e.Job, func(x *cost) *times { return &x.stop }, e.Time.Sub(p.since))
+			c.learn(v, e.Job, func(x *cost) *times { return &x.stop }, max(e.Happened().Sub(p.since), 0))
 		}
 		*p = phase{}
 	}

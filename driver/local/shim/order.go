@@ -112,6 +112,8 @@ type Alive struct {
 	BootID    string    `json:"boot_id"`
 	Epoch     int64     `json:"epoch"`
 	At        time.Time `json:"at"` // when the job's process was started, or about to be
+	// AtBoot is the same as time since the machine was booted; 0 = not known.
+	AtBoot time.Duration `json:"at_boot,omitempty"`
 }
 
 // Over says how an attempt ended.
@@ -126,6 +128,10 @@ type Over struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Told     time.Time     `json:"told,omitzero"` // when it was asked to end
 	Ended    time.Time     `json:"ended"`
+	// StartedBoot and EndedBoot are Started and Ended as time since the machine was booted, as BootID names it.
+	StartedBoot time.Duration `json:"started_boot,omitempty"`
+	EndedBoot   time.Duration `json:"ended_boot,omitempty"`
+	BootID      string        `json:"boot_id,omitempty"`
 }
 
 // WriteOrder leaves the order in its run directory, which it makes. It is the first trace of an attempt on disk.

@@ -60,7 +60,7 @@ func Main(dir RunDir) int {
 	if err != nil {
 		return s.broken(err)
 	}
-	over.Ended = time.Now()
+	over.Ended, over.EndedBoot = time.Now(), SinceBoot()
 	failpoint.Here("shim.over.before")
 	if err := s.record.end(over); err != nil {
 		return s.broken(err)
@@ -209,12 +209,12 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	if err != nil {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
-	over := &Over{Started: time.Now(), Grace: s.order.Grace}
+	over := &Over{Started: time.Now(), StartedBoot: SinceBoot(), BootID: alive.BootID, Grace: s.order.Grace}
 	if err = group.Start(cmd); err != nil {
 		return neverRan(s.order, cmd.Path, err), nil //nolint:nilerr // it is reported in the record
 	}
 	failpoint.Here("shim.started")
-	alive.At = time.Now()
+	alive.At, alive.AtBoot = time.Now(), SinceBoot()
 	if err = s.record.write("alive.json", alive); err != nil { // no reason to end what runs
 		slog.Error("the start is not on record", "error", err)
 	}
