@@ -43,8 +43,6 @@ type Request struct {
 	NoiseSeed uint64 // of the key report_noise
 	// StartUp is what each start costs a job, its first too, in place of what the keys say; nil: those say it.
 	StartUp func(*trace.Job) time.Duration
-	// Forgets has a job lose what it has done when it is stopped; nil: no job does.
-	Forgets func(*trace.Job) bool
 
 	Sinks []eventlog.Sink                     // are given every event; a preset with a simulator of its own has none
 	Log   func(eventlog.Header) eventlog.Sink // makes a sink that knows how the log starts too; nil: there is none

@@ -86,7 +86,6 @@ func (s *Request) runtimeOf(set *key.Settings, skewOf func(string) (float64, boo
 	if s.StartUp != nil {
 		r.RestartOf, r.RestartAtFirst = s.StartUp, true
 	}
-	r.Forgets = s.Forgets
 	penalty, w := system.SpreadPenalty.Get(set), s.truth(set)
 	r.Slowdown = func(v *sched.View, t *trace.Job, gpus []sched.GPUID, nodes, need int) float64 {
 		x := w.slowdown(v, t, gpus)

@@ -25,7 +25,8 @@ var matrixSeeds = testsize.Flag("matrix-seeds", defaultMatrix, 120, "scenarios f
 var (
 	matrixSystems = []string{"fifo", "fifo-easy", "tiresias-las", "tiresias-gittins", "srtf", "elastic", "pollux",
 		"boa-exact", "eaco", "pal"}
-	matrixShapes = []string{"stream", "batch at once", "batch then stream", "half report steps", "fewer than ten finished"}
+	matrixShapes = []string{"stream", "batch at once", "batch then stream", "half report steps",
+		"fewer than ten finished"}
 )
 
 // Promise 18: ensure, under ten systems and for five shapes of what is submitted, with what starts and stops take, that
@@ -216,7 +217,8 @@ func scenario(t *testing.T, system, shape string, r *rand.Rand) *whatiftest.Worl
 		}
 		k := kinds[r.IntN(3)]
 		spec := sched.JobSpec{Name: fmt.Sprint("j", i), User: k.user, Model: k.model,
-			Submit: sched.Time(sched.Seconds(at)), GPUs: k.gpus, Share: sched.ShareAllow, Epochs: 10, Util: .4}
+			Submit: sched.Time(sched.Seconds(at)), GPUs: k.gpus, Saves: r.IntN(4) > 0,
+			Share: sched.ShareAllow, Epochs: 10, Util: .4}
 		costs[spec.Name] = time.Duration(5+r.IntN(40)) * time.Second
 		w.Trace.Jobs = append(w.Trace.Jobs,
 			trace.Job{Spec: spec, Duration: sched.Seconds(k.median * math.Exp(.4*r.NormFloat64()))})

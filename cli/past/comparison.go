@@ -79,7 +79,6 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	if manager.Wrote(&h.Header) && h.Header.GPUs > 0 { // as real jobs are decided about
 		sim.Known = system.EqualScores(h.Header.GPUs)
 	}
-	sim.Forgets = func(j *trace.Job) bool { return h.forgets[j.Spec.Name] }
 	out, err := sim.Run(ctx)
 	if err != nil {
 		return Row{System: c.System, Settings: c.Settings, Err: err}

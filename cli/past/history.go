@@ -41,7 +41,6 @@ type History struct {
 	ended []bool // by job of Trace
 	// startUp is what each start cost a job, by its name in Trace; nil = Measured says it for all.
 	startUp map[string]time.Duration
-	forgets map[string]bool // by name in Trace: it never reported work, and starts over
 }
 
 // Overheads are what starts and stops took, by the median; 0 = nothing, or never seen.
@@ -127,7 +126,6 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delay
 	if h.Measured.AtFirst {
 		h.startUp = make(map[string]time.Duration)
 	}
-	h.forgets = make(map[string]bool)
 	names := make(map[string]bool)
 	for i := range v.Jobs {
 		id, j := sched.JobID(i), &v.Jobs[i]
@@ -136,10 +134,12 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delay
 			continue
 		}
 		number[id] = sched.JobID(len(h.Jobs))
-		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: whatif.AsWanted(j, whatif.Measured(v, j))})
+		spec, saves := specOf(id, j, number, names), savesAs(j, costs.Says(id))
+		spec.Saves = spec.Saves || saves == trace.SavesWork
+		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: spec, Saves: saves,
+			Duration: whatif.AsWanted(j, whatif.Measured(v, j))})
 		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
 		name := h.Trace.Jobs[len(h.Jobs)-1].Spec.Name
-		h.forgets[name] = !costs.Says(id) && j.State == sched.Done
 		if h.startUp != nil {
 			h.startUp[name], _ = costs.StartUp(id)
 		}
@@ -149,6 +149,17 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delay
 			h.Censored++
 		}
 	}
+}
+
+// savesAs returns whether a job keeps its work when it is stopped, as it turned out; says is that it reports its work.
+func savesAs(j *sched.Job, says bool) trace.Saving {
+	switch {
+	case j.Evidence == sched.SavesNot, j.Evidence == sched.ResumesNot, !says && j.State == sched.Done:
+		return trace.LosesWork
+	case j.Evidence == sched.Seen, j.Evidence == sched.Proven:
+		return trace.SavesWork
+	}
+	return 0 // it is not known: then it does
 }
 
 // over reports whether j, which ran, came to an end of its own.

@@ -24,8 +24,6 @@ type Runtime struct {
 	Restart time.Duration
 	// RestartOf is Restart by job; nil = Restart.
 	RestartOf func(job *trace.Job) time.Duration
-	// Forgets has a job lose all it has done whenever an attempt of it ends before it has finished; nil = no job does.
-	Forgets func(job *trace.Job) bool
 	// RestartAtFirst charges Restart at the first start as well (as Pollux's simulator does).
 	RestartAtFirst bool
 	// StartDelay and StopDelay pass between an order and the attempt being up or gone. GPUs are held meanwhile.

@@ -312,9 +312,6 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 		d.attempts.over++
 	}
 	d.attempts.remove(id)
-	if o != sched.Finished && d.runtime.Forgets != nil && d.runtime.Forgets(&d.jobs[id]) {
-		j.done, work = 0, 0
-	}
 	return append(dst, sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o,
 		Work: work})
 }
