@@ -195,14 +195,14 @@ func (s *State) ended(e *sched.Event) {
 		j.Run, j.Service = j.Run-late, max(j.Service-sched.GPUTime(len(j.GPUs), late), 0)
 	}
 	j.TakeLoss(at, e.Outcome, e.Work)
-	s.close(e, j)
+	closeAttempt(s, e, j)
 	if j.State == sched.Done {
 		j.End = at
 	}
 }
 
-// close gives back what an ended attempt held, and says what becomes of its job.
-func (s *State) close(e *sched.Event, j *sched.Job) {
+// closeAttempt gives back what an ended attempt held, and says what becomes of its job.
+func closeAttempt(s *State, e *sched.Event, j *sched.Job) {
 	s.release(e, j)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.Time, 0
 	switch e.Outcome {

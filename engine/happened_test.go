@@ -35,7 +35,8 @@ func TestRunGoesByWhenItHappened(t *testing.T) {
 			{Time: 10e9, Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)},
 			{Time: 40e9, At: c.up, Kind: sched.AttemptStarted, Attempt: 1, WorkFrom: 40e9, Rate: 1}}
 		if c.between {
-			events = append(events, sched.Event{Time: 80e9, Kind: sched.Progressed, Attempt: 1, WorkFrom: 80e9, Rate: 1})
+			events = append(events, sched.Event{Time: 80e9, Kind: sched.Progressed, Attempt: 1, WorkFrom: 80e9,
+				Rate: 1})
 		}
 		outcome := sched.Finished
 		if c.stopped {
@@ -66,8 +67,8 @@ func TestRunGoesByWhenItHappened(t *testing.T) {
 			j := v.Job(0)
 			if j.FirstStart != c.start || j.LastStart != c.start || j.End != c.end || j.Run != c.run || v.Now != 90e9 ||
 				j.Service != sched.GPUTime(2, c.run) {
-				t.Errorf("%s: started %v, ended %v, ran %v for %v, at %v; want %v to %v, %v, at 90 s", c.name, j.FirstStart,
-					j.End, j.Run, j.Service, v.Now, c.start, c.end, c.run)
+				t.Errorf("%s: started %v, ended %v, ran %v for %v, at %v; want %v to %v, %v, at 90 s", c.name,
+					j.FirstStart, j.End, j.Run, j.Service, v.Now, c.start, c.end, c.run)
 			}
 		}
 	}

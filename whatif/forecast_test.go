@@ -224,7 +224,8 @@ func TestOpenWorld(t *testing.T) {
 	}
 	low, high := float64(waits.Start.P10.Sub(10e9)), float64(waits.Start.P90.Sub(10e9))
 	// of a tenth: no one knows how others come
-	if r, s := low/float64(wide.Start.P10.Sub(10e9)), float64(wide.Start.P90.Sub(10e9))/high; math.Abs(r-1.1) > 1e-6 || math.Abs(s-1.1) > 1e-6 || wide.Start.P50 != waits.Start.P50 {
+	r, s := low/float64(wide.Start.P10.Sub(10e9)), float64(wide.Start.P90.Sub(10e9))/high
+	if math.Abs(r-1.1) > 1e-6 || math.Abs(s-1.1) > 1e-6 || wide.Start.P50 != waits.Start.P50 {
 		t.Errorf("%+v, want %+v and a tenth of the time until then more on both sides", wide.Start, waits.Start)
 	}
 }

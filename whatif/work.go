@@ -84,9 +84,9 @@ func AsWanted(j *sched.Job, work time.Duration) time.Duration {
 
 // Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished,
 // and of all, if one did. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958):
-// by those that finished alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the
-// first alone counts, but among those of ByClass: twenty that a user submits in a row say of wider classes what one
-// tells.
+// by those that finished alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before
+// them the first alone counts, but among those of ByClass: twenty that a user submits in a row say of wider classes
+// what one shows.
 func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	classes, all := make(map[string]*lives), new(lives)
 	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), Repeat: learnRepeat(v)}

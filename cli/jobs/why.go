@@ -74,15 +74,7 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	if doc.AheadAll > 0 {
 		b.WriteString(term.Entry("ahead", aheadText(doc), width))
 	}
-	if doc.Start != nil {
-		b.WriteString(term.Entry("starts", within(doc.Start, now), width))
-	}
-	if doc.End != nil {
-		b.WriteString(term.Entry("ends", within(doc.End, now), width))
-	}
-	if doc.Rests != "" && (known(doc.Start) || known(doc.End)) {
-		b.WriteString(term.Entry("rests on", doc.Rests, width))
-	}
+	b.WriteString(futureText(doc, width, now))
 	switch {
 	case doc.Soon != "":
 		b.WriteString(term.Entry("now", "the system starts it by itself at its next turn, "+client.When(doc.Soon, now), width))
@@ -111,6 +103,21 @@ func stopsText(doc *api.Why, width int, now time.Time) (text string) {
 		text += term.Entry("lost", lostText(d, now), width)
 	}
 	return text
+}
+
+// futureText says when a job is expected to start and end, and what that rests on.
+func futureText(doc *api.Why, width int, now time.Time) string {
+	var b strings.Builder
+	if doc.Start != nil {
+		b.WriteString(term.Entry("starts", within(doc.Start, now), width))
+	}
+	if doc.End != nil {
+		b.WriteString(term.Entry("ends", within(doc.End, now), width))
+	}
+	if doc.Rests != "" && (known(doc.Start) || known(doc.End)) {
+		b.WriteString(term.Entry("rests on", doc.Rests, width))
+	}
+	return b.String()
 }
 
 // endedText says when a job that is done ended, how long it ran, on how many GPUs or slots, and in how many attempts.

@@ -80,7 +80,8 @@ func recorded(t *testing.T, name string, seed uint64, silent func(sched.JobID) b
 	}
 	costs := make(map[string]time.Duration)
 	w.Runtime = sim.Runtime{StartDelay: time.Duration(1+r.IntN(5)) * time.Second,
-		StopDelay: time.Duration(1+r.IntN(10)) * time.Second, RestartAtFirst: true, Report: 10 * time.Second, Noise: .01,
+		StopDelay: time.Duration(1+r.IntN(10)) * time.Second, RestartAtFirst: true,
+		Report: 10 * time.Second, Noise: .01,
 		RestartOf: func(j *trace.Job) time.Duration { return costs[j.Spec.Name] }}
 	at := 0.
 	for i := range 40 {

@@ -215,7 +215,7 @@ type rowJSON struct {
 	Busy        float64           `json:"busy"`
 	Preemptions int64             `json:"preemptions"`
 	SimError    *simErrorJSON     `json:"sim_error,omitempty"`
-	// WithinError: its mean JCT differs by less from that of the simulation of the system that decided than that is off.
+	// WithinError: its mean JCT is no further from that simulated of the system that decided than that is off.
 	WithinError bool `json:"within_error,omitempty"`
 }
 

@@ -19,7 +19,8 @@ func TestTableSaysHowFarToTrustIt(t *testing.T) {
 	}{{.04, "", false}, {-.04, "", false}, {.12, "near", true}, {-.12, "near", true}, {.5, "near far", true}} {
 		rows := []Row{{System: "fifo", Recorded: true, Jobs: 40, MeanJCT: 100},
 			{System: "fifo", Jobs: 40, MeanJCT: 100 * (1 + c.off), Error: &Difference{MeanJCT: c.off}},
-			{System: "near", Jobs: 40, MeanJCT: 106 * (1 + c.off)}, {System: "far", Jobs: 40, MeanJCT: 70 * (1 + c.off)}}
+			{System: "near", Jobs: 40, MeanJCT: 106 * (1 + c.off)},
+			{System: "far", Jobs: 40, MeanJCT: 70 * (1 + c.off)}}
 		text, marked := whatifText(h, rows, 200), []string{}
 		for _, line := range strings.Split(text, "\n") {
 			if name, _, _ := strings.Cut(line, " "); strings.Contains(line, "% ?") {

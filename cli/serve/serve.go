@@ -163,7 +163,7 @@ func first(state string) string {
 	if state != "" {
 		option = " --state " + term.ShellWord(state)
 	}
-	return fmt.Sprintf("trainyard: hand in jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n",
+	return fmt.Sprintf("trainyard: submit jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n",
 		option, option)
 }
 
