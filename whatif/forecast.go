@@ -310,8 +310,8 @@ func (t *timesOf) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// sum returns the estimates of the jobs that are wanted. Those of jobs that do not run yet are widened, by more where
-// others come.
+// sum returns the estimates of the jobs that are wanted. Starts to come are widened, by more where others come: what
+// that does to ends is little next to what the work of the job itself may be.
 func (l *look) sum(d *drawn, open bool) (list []Estimate) {
 	by := 1.
 	switch {
@@ -333,9 +333,6 @@ func (l *look) sum(d *drawn, open bool) (list []Estimate) {
 		}
 		e.Start, e.End = spanOf(slices.Clone(t.starts), now), spanOf(slices.Clone(t.ends), now)
 		e.Start = widened(e.Start, now, by)
-		if e.Start.P90 > now {
-			e.End = widened(e.End, now, by)
-		}
 		e.End = notBefore(e.End, e.Start)
 		_, e.Basis = l.w.Left(l.v, id, 0.5)
 		list = append(list, e)
