@@ -68,10 +68,15 @@ type Checkpoint struct {
 	Signal string `json:"signal,omitempty"` // asks it to save and end: one of Signals; "" = TERM
 	// file that it writes when all is saved, in the run directory if not absolute; "" = none
 	Ready string `json:"ready,omitempty"`
+	To    string `json:"to,omitempty"` // which of its processes get the signal: one of Recipients; "" = top
 }
 
-// Declared reports whether its submitter says how the job saves.
-func (c *Checkpoint) Declared() bool { return *c != Checkpoint{} }
+// Recipients are the words that Checkpoint.To knows: the topmost processes that handle the signal, the process that was
+// started, and all processes.
+var Recipients = []string{"top", "leader", "all"}
+
+// Declared reports whether c says how the job saves: where, at which signal, or how it shows that all is saved.
+func (c *Checkpoint) Declared() bool { return c.Dir != "" || c.Signal != "" || c.Ready != "" }
 
 // Signals are the words that Checkpoint.Signal knows.
 var Signals = []string{"TERM", "INT", "HUP", "USR1", "USR2"}
@@ -84,6 +89,9 @@ func (c *Checkpoint) validate() error {
 	}
 	if c.Signal != "" && !slices.Contains(Signals, c.Signal) {
 		return fmt.Errorf("checkpoint signal %q, want one of %s", short(c.Signal), strings.Join(Signals, ", "))
+	}
+	if c.To != "" && !slices.Contains(Recipients, c.To) {
+		return fmt.Errorf("checkpoint to %q, want one of %s", short(c.To), strings.Join(Recipients, ", "))
 	}
 	if c.Ready == "" {
 		return nil

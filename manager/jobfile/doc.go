@@ -17,8 +17,8 @@
 //	    # adascale; default: as the system decides
 //	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256, lr_scaling: sqrt}
 //	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in its run
-//	    # directory, when all is saved, default none
-//	    checkpoint: {signal: USR1, ready_file: .ckpt-done}
+//	    # directory, when all is saved, default none; which of its processes are asked: top, leader or all, default top
+//	    checkpoint: {signal: USR1, ready_file: .ckpt-done, to: top}
 //	    grace: 30s                  # from SIGTERM to SIGKILL; default 30s
 //	    submit: 5s                  # when it is submitted, after the start; default 0s
 //	    after: [prepare]            # jobs that must be done first; a name with a count means all of its copies

@@ -263,6 +263,11 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 				r.Fail(n, "%v", err)
 			}
 		}),
+		strictyaml.Key("to", func(_ string, n ast.Node) {
+			if r.word("checkpoint to", n, task.Recipients, &c.To) == 0 { // the default, which leaves no trace
+				c.To = ""
+			}
+		}),
 	})
 	*dst = c
 }

@@ -163,9 +163,9 @@ func TestErrors(t *testing.T) {
 			`1:73: lr_scaling "sqr" (did you mean "sqrt"?), want one of none, linear, sqrt, adascale`},
 		// Checkpoints.
 		{"jobs: [{command: [a], checkpoint: ckpt}]", `1:35: checkpoint "ckpt", want a mapping of dir, signal, ` +
-			`ready_file`},
+			`ready_file, to`},
 		{"jobs: [{command: [a], checkpoint: {folder: ckpt}}]",
-			`1:36: unknown key "folder", want one of dir, signal, ready_file`},
+			`1:36: unknown key "folder", want one of dir, signal, ready_file, to`},
 		{"jobs: [{command: [a], checkpoint: {dir: 4}}]",
 			`1:41: checkpoint dir 4, want a path (a number goes in quotes)`},
 		{"jobs: [{command: [a], checkpoint: {dir: ~/x}}]",
@@ -176,6 +176,9 @@ func TestErrors(t *testing.T) {
 			`1:44: checkpoint signal "KILL", want one of TERM, INT, HUP, USR1, USR2`},
 		{"jobs: [{command: [a], checkpoint: {signal: [TERM]}}]",
 			`1:44: checkpoint signal is a list, want one of TERM, INT, HUP, USR1, USR2`},
+		{"jobs: [{command: [a], checkpoint: {to: rank}}]",
+			`1:40: checkpoint to "rank", want one of top, leader, all`},
+		{"jobs: [{command: [a], checkpoint: {to: ''}}]", `1:40: checkpoint to "", want one of top, leader, all`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ../x}}]",
 			`1:48: checkpoint ready_file "../x", want a file in the run directory, or an absolute path, cleaned`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ''}}]",

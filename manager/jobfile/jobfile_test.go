@@ -202,7 +202,7 @@ func TestHash(t *testing.T) {
 		"# a comment\n" + base,
 		"jobs:\n- command: [x, 1]\n  count: 2\n  name: a\n  gpus: {min: 2, max: 2}\n",
 		"jobs: [{name: a, count: 2}]\ndefaults: {command: ['x', \"1\"], gpus: 2, grace: 0.5m, dir: ., share: never, " +
-			"env: {}}",
+			"env: {}, checkpoint: {to: top}}",
 	} {
 		if got := parse(t, same).Hash; got != want {
 			t.Errorf("%s: another hash", same)
@@ -215,7 +215,7 @@ func TestHash(t *testing.T) {
 		"memory_gb: 1", "gpu_memory_gb: 1", "gpu_use: 0.5", "epochs: 2",
 		"output: {max: 1GiB}",
 		"grace: 1s", "retry: {max: 1, on: [exit:75]}", "progress: {regex: '(?P<step>.)'}", "env: {A: {from_file: x}}",
-		"dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
+		"checkpoint: {to: leader}", "checkpoint: {to: all}", "dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
 		src := "jobs: [{command: [z], name: z}, {" + change + "}]\ndefaults: {command: [x]}"
 		if got := parse(t, src).Hash; seen[got] != "" {
 			t.Errorf("%s: the hash of %s", src, seen[got])
