@@ -57,32 +57,20 @@ func (a *attempt) lost(o *shim.Order, over *shim.Over) (time.Duration, bool) {
 	if over.Stopped && !over.Told.IsZero() {
 		end = over.Told
 		if o.Save.Ready != "" {
-			if a.isReady(o, end) {
+			if a.dir.ReadySince(o.Save.Ready, end) {
 				return 0, true
 			}
 			trusted = end.Add(-tick) // a file made since may be half of a checkpoint
 		}
 	}
 	saved := newest(o.Checkpoint(), trusted)
-	if saved.IsZero() && o.Save == (shim.Order{}).Save {
+	if saved.IsZero() && !o.Save.Declared() {
 		return 0, false
 	}
 	if saved.Before(over.Started) {
 		saved = over.Started
 	}
 	return max(end.Sub(saved)-tick, 0), true
-}
-
-// isReady reports whether the ready file is newer than a time.
-func (a *attempt) isReady(o *shim.Order, than time.Time) bool {
-	var info fs.FileInfo
-	var err error
-	if path := o.Save.Ready; filepath.IsAbs(path) {
-		info, err = os.Stat(path)
-	} else {
-		info, err = a.dir.Stat(path)
-	}
-	return err == nil && info.ModTime().After(than.Add(-tick))
 }
 
 // maxFiles is how many files of a checkpoint folder are looked at, and how many names of one folder at a time: a job

@@ -33,8 +33,11 @@ func (*Group) OutOfMemory() bool { return false }
 // Start fails.
 func (*Group) Start(*exec.Cmd) error { return errors.ErrUnsupported }
 
+// Look fails.
+func (*Group) Look(syscall.Signal, ...string) ([]Member, error) { return nil, errors.ErrUnsupported }
+
 // Signal fails.
-func (*Group) Signal(syscall.Signal) error { return errors.ErrUnsupported }
+func (*Member) Signal(syscall.Signal) (ended bool, err error) { return false, errors.ErrUnsupported }
 
 // Members fails.
 func (*Group) Members() ([]int, error) { return nil, errors.ErrUnsupported }

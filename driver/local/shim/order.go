@@ -66,13 +66,13 @@ type Order struct {
 	Command []string      `json:"command"`
 	Dir     string        `json:"dir"`
 	Env     []string      `json:"env"`     // all of it: nothing is inherited
-	Grace   time.Duration `json:"grace"`   // from SIGTERM to SIGKILL
+	Grace   time.Duration `json:"grace"`   // from the signal to end to SIGKILL
 	Devices []string      `json:"devices"` // names, locked while the attempt lives
 	Shared  bool          `json:"shared"`  // others may lock them shared as well
 	// folder of these locks, of the whole machine; "" = State's own
 	Locks    string          `json:"locks"`
 	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
-	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself follows the signal
+	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim follows all but the folder
 	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
 	Pattern  string          `json:"pattern,omitempty"`  // the same
 	// bytes of the disk that the output may take; 0 = none but those of the disk
@@ -132,6 +132,12 @@ type Over struct {
 	StartedBoot time.Duration `json:"started_boot,omitempty"`
 	EndedBoot   time.Duration `json:"ended_boot,omitempty"`
 	BootID      string        `json:"boot_id,omitempty"`
+	Ready       time.Time     `json:"ready,omitzero"` // when it said, having been told, that all is saved
+	// Who got the signal, and who was killed once the grace was over: the first ones, and how many in all.
+	ToldTo      []Recipient `json:"told_to,omitempty"`
+	ToldCount   int         `json:"told_count,omitempty"`
+	KilledOf    []Recipient `json:"killed_of,omitempty"`
+	KilledCount int         `json:"killed_count,omitempty"`
 }
 
 // WriteOrder leaves the order in its run directory, which it makes. It is the first trace of an attempt on disk.

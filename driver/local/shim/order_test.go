@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "shim":
 		os.Exit(Main(RunDir(os.Args[2])))
+	case len(os.Args) > 2 && os.Args[1] == "standin":
+		standin(os.Args[2:])
+		os.Exit(0)
 	case len(os.Args) == 4 && os.Args[1] == "race":
 		race(State(os.Args[2]), os.Args[3])
 		os.Exit(0)

@@ -114,6 +114,7 @@ type shim struct {
 	epoch   int64         // of the manager that gives orders, as the file last had it
 	open    []*client     // connected, the longest silent first
 	alive   *Alive        // once the job's process runs
+	ready   bool          // a manager passed on that all is saved
 	over    bool          // once over.json is there
 	changed chan struct{} // closed when one of these changes
 	stop    chan struct{} // closed when the attempt is to end
@@ -231,7 +232,7 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 		defer close(capped)
 		(&outputCap{file: out, max: s.order.MaxOutput}).watch(enough)
 	}()
-	s.untilDone(group, done, over)
+	s.untilDone(group, cmd.Process.Pid, done, over)
 	close(enough)
 	<-capped
 	over.Code = exitCode(cmd.ProcessState)
@@ -243,46 +244,23 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 
 // untilDone waits for the end of the job's process: first for itself or an order to stop, then for the grace, then
 // after SIGKILL.
-func (s *shim) untilDone(group *procs.Group, done <-chan struct{}, over *Over) {
+func (s *shim) untilDone(group *procs.Group, main int, done <-chan struct{}, over *Over) {
 	select {
 	case <-done:
 		return
 	case <-s.stop:
 	}
 	over.Stopped, over.Told = true, time.Now()
-	if err := group.Signal(signals[s.order.Save.Signal]); err != nil {
-		slog.Warn("the job gets no signal to end", "error", err)
-	}
-	if allGone(group, done, s.order.Grace) {
+	ask := newAsking(s, group, main, over)
+	if ask.untilGone(done) {
 		return
 	}
 	over.Killed = true
+	ask.left()
 	if err := sweep(group); err != nil {
 		slog.Error("SIGKILL", "error", err)
 	}
 	<-done
-}
-
-// allGone waits until the job's process and all others of the group have ended, and reports whether they did within the
-// grace. A shell that dies of SIGTERM at once must not cost the trainer that it started the time to save.
-func allGone(group *procs.Group, done <-chan struct{}, grace time.Duration) bool {
-	up := time.NewTimer(grace)
-	defer up.Stop()
-	select {
-	case <-done:
-	case <-up.C:
-		return false
-	}
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		if left, err := group.Members(); err == nil && len(left) == 0 {
-			return true
-		}
-		select {
-		case <-up.C:
-			return false
-		case <-time.After(pause):
-		}
-	}
 }
 
 // sweep kills what is left of the group. It does not return before nothing is left, whatever it takes: the devices are

@@ -19,9 +19,10 @@ import (
 
 // say is a line from a manager to a shim.
 type say struct {
-	Epoch int64  `json:"epoch"`          // of the manager
-	Of    string `json:"of,omitempty"`   // job and attempt that it is about, see Order.name; "" = whoever hears it
-	Stop  bool   `json:"stop,omitempty"` // end the attempt; else only hear of it
+	Epoch int64  `json:"epoch"`           // of the manager
+	Of    string `json:"of,omitempty"`    // job and attempt that it is about, see Order.name; "" = whoever hears it
+	Stop  bool   `json:"stop,omitempty"`  // end the attempt; else only hear of it
+	Ready bool   `json:"ready,omitempty"` // the job, told to end, has told the manager that all is saved
 }
 
 // tell is a line from a shim to a manager.
@@ -181,6 +182,7 @@ func (s *shim) obey(order say) (refused string) {
 	if own := s.order.name(); order.Of != "" && order.Of != own {
 		return fmt.Sprintf("order about %s, this is %s", short(order.Of), own)
 	}
+	s.ready = s.ready || order.Ready
 	if order.Stop {
 		select {
 		case <-s.stop:
@@ -189,6 +191,13 @@ func (s *shim) obey(order say) (refused string) {
 		}
 	}
 	return ""
+}
+
+// saidReady reports whether a manager has passed on that the job says that all is saved.
+func (s *shim) saidReady() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready
 }
 
 // inform reports to a manager, once it is known, when the job is up, and to anybody when it is over.
@@ -256,6 +265,9 @@ func Dial(dir RunDir, epoch int64) (*Conn, error) {
 
 // Stop has the attempt ended: SIGTERM, the grace, SIGKILL. Asked again, it says nothing new.
 func (c *Conn) Stop() error { return c.send(say{Stop: true}) }
+
+// Ready passes on that the job, which was told to end, says that all is saved.
+func (c *Conn) Ready() error { return c.send(say{Ready: true}) }
 
 // Close hangs up; the attempt goes on.
 func (c *Conn) Close() error { return c.conn.Close() }

@@ -1,0 +1,215 @@
+package shim
+
+import (
+	"log/slog"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+)
+
+// Times of an attempt that is to end.
+const (
+	// mostPatience is how long those that were not told have to end by themselves once all that were told have ended;
+	// how long a shell that was told may wait for its child before that is told; and how long an attempt goes on that
+	// says that all is saved.
+	mostPatience = 2 * time.Second
+	firstLook    = 5 * time.Millisecond // between looks, which become rarer
+	lastLook     = 250 * time.Millisecond
+	lookShare    = 4 // a look that takes long is followed by so many times as long without one
+	mostNamed    = 16
+)
+
+// asking has an attempt end: it looks at its processes again and again, and tells those that are to hear it.
+type asking struct {
+	order *Order
+	group *procs.Group
+	sig   syscall.Signal
+	main  int // pid of the process that was started
+	over  *Over
+	ready *readiness
+
+	looks   int
+	seen    map[identity]int
+	told    map[identity]notice
+	held    map[identity]bool // stopped by us, see family.waiting
+	freed   map[identity]bool // held before, and told to end since
+	silent  time.Time         // since when none of those that were told lives; zero = some do, or none was yet
+	refused map[identity]bool // they may not be signalled
+	family  *family           // as of the last look
+}
+
+// identity names a process for good.
+type identity struct {
+	pid   int
+	start uint64
+}
+
+// notice is when a process was told.
+type notice struct {
+	look int
+	at   time.Time
+}
+
+func identityOf(m *procs.Member) identity { return identity{m.PID, m.Start} }
+
+func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
+	return &asking{order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
+		ready: newReadiness(s, over.Told), seen: make(map[identity]int), told: make(map[identity]notice),
+		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool), family: newFamily(nil)}
+}
+
+// patience is mostPatience, or less where the grace is short.
+func (a *asking) patience() time.Duration { return min(mostPatience, a.order.Grace/4) }
+
+// untilGone waits until the job's process and all others of the group have ended, and reports whether they did within
+// the grace. A shell that dies of SIGTERM at once must not cost the trainer that it started the time to save.
+func (a *asking) untilGone(done <-chan struct{}) bool {
+	end := a.over.Told.Add(a.order.Grace)
+	ended := false
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		began := time.Now()
+		if left, err := a.look(); err == nil && left == 0 && ended {
+			return true
+		}
+		if a.over.Ready.IsZero() && a.ready.now() {
+			a.over.Ready = time.Now()
+		}
+		if last := a.over.Ready.Add(a.patience()); !a.over.Ready.IsZero() && last.Before(end) {
+			end = last
+		}
+		rest := min(max(pause, lookShare*time.Since(began)), time.Until(end))
+		if rest <= 0 {
+			return false
+		}
+		select {
+		case <-done:
+			done, ended, pause = nil, true, firstLook/2
+		case <-time.After(rest):
+		}
+	}
+}
+
+// look finds out who is there, tells those whose turn it is, and returns how many are left.
+func (a *asking) look() (left int, err error) {
+	members, err := a.group.Look(a.sig, rankVariables...)
+	if err != nil {
+		slog.Warn("the processes of the job cannot be looked at", "error", err)
+		return 0, err
+	}
+	a.looks++
+	now := time.Now()
+	a.family = newFamily(a.nodes(members, now))
+	switch {
+	case a.anyTold() || len(a.told) == 0:
+		a.silent = time.Time{}
+		a.tell(audience(a.order.Save.To, a.main, a.family.list), now)
+	case a.silent.IsZero():
+		a.silent = now
+		a.release(now)
+	case now.Sub(a.silent) >= a.patience():
+		a.tell(audience("top", a.main, a.family.list), now)
+	}
+	a.hold()
+	a.wake()
+	return len(members), nil
+}
+
+// nodes adds to what a look found what is known of earlier ones.
+func (a *asking) nodes(members []procs.Member, now time.Time) []node {
+	list := make([]node, len(members))
+	for i := range members {
+		p := identityOf(&members[i])
+		if a.seen[p] == 0 {
+			a.seen[p] = a.looks
+		}
+		list[i] = node{Member: members[i], seen: a.seen[p]}
+		if n, ok := a.told[p]; ok {
+			list[i].told, list[i].overdue = n.look, now.Sub(n.at) >= a.patience()
+		}
+		list[i].Handles = list[i].Handles && !a.refused[p]
+	}
+	return list
+}
+
+// anyTold reports whether someone who was told to save lives.
+func (a *asking) anyTold() bool {
+	return slices.ContainsFunc(a.family.list, func(n node) bool { return n.told > 0 && !a.freed[identityOf(&n.Member)] })
+}
+
+// tell sends the signal to some of the family, once.
+func (a *asking) tell(some []int, now time.Time) {
+	for _, i := range some {
+		n := &a.family.list[i]
+		p := identityOf(&n.Member)
+		if a.refused[p] {
+			continue
+		}
+		ended, err := n.Signal(a.sig)
+		switch {
+		case err != nil:
+			a.refused[p] = true
+			slog.Warn("a process gets no signal to end", "error", err)
+			continue
+		case ended:
+			continue
+		}
+		n.told = a.looks
+		a.told[p] = notice{a.looks, now}
+		a.over.tell(a.family.recipient(i))
+	}
+}
+
+// tell notes that a process got the signal.
+func (o *Over) tell(r Recipient) {
+	if o.ToldCount++; len(o.ToldTo) < mostNamed {
+		o.ToldTo = append(o.ToldTo, r)
+	}
+}
+
+// hold stops the shells that wait for someone who was told, so that the script does not go on when that has ended.
+func (a *asking) hold() {
+	for _, i := range a.family.waiting() {
+		m := &a.family.list[i].Member
+		if p := identityOf(m); !m.Stopped && !a.refused[p] && a.silent.IsZero() {
+			a.held[p] = true
+			_, _ = m.Signal(syscall.SIGSTOP)
+		}
+	}
+}
+
+// release ends the shells that were held: all that they waited for are gone. The signal comes before what wakes them.
+func (a *asking) release(now time.Time) {
+	for i := range a.family.list {
+		n := &a.family.list[i]
+		p := identityOf(&n.Member)
+		if !a.held[p] {
+			continue
+		}
+		delete(a.held, p)
+		a.freed[p] = true
+		_, _ = n.Signal(a.sig)
+		_, _ = n.Signal(syscall.SIGCONT)
+		n.told = a.looks
+		a.told[p] = notice{a.looks, now}
+	}
+}
+
+// wake has members go on that were stopped by others than us: who is stopped does not save.
+func (a *asking) wake() {
+	for i := range a.family.list {
+		m := &a.family.list[i].Member
+		if m.Stopped && !a.held[identityOf(m)] {
+			_, _ = m.Signal(syscall.SIGCONT)
+		}
+	}
+}
+
+// left notes who is to be killed, as of the last look.
+func (a *asking) left() {
+	a.over.KilledCount = len(a.family.list)
+	for i := range a.family.list[:min(mostNamed, len(a.family.list))] {
+		a.over.KilledOf = append(a.over.KilledOf, a.family.recipient(i))
+	}
+}

@@ -1,0 +1,201 @@
+package shim
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/attempt/task"
+)
+
+const python = "/usr/bin/python3"
+
+// scene is a job that is asked to end.
+type scene struct {
+	name   string
+	argv   []string // GO and PY stand for the commands of the stand-in and of testdata/trainer.py
+	to     string
+	ranks  int    // that save; 0 = the job is one process
+	told   string // programs that get the signal, in order of their names; "" = any
+	signal string
+}
+
+// script is what a shell runs; the words GO and PY in it are replaced.
+func script(shell, text string) []string { return []string{shell, "-c", text} }
+
+var scenes = []scene{
+	{name: "alone", argv: []string{"GO", "trainer"}, told: "shim.test"},
+	{name: "workers", argv: []string{"GO", "trainer", "-workers", "2"}, told: "shim.test"},
+	{name: "sh", argv: script("sh", "GO trainer -workers 2; echo went on"), told: "shim.test"},
+	{name: "sh in sh", argv: script("sh", `sh -c "GO trainer -workers 2; echo went on"; echo went on`),
+		told: "shim.test"},
+	{name: "pipe", argv: script("sh", "GO trainer -workers 2 2>&1 | cat; echo went on"), told: "shim.test"},
+	{name: "trap and a child in front", argv: script("bash", `trap "echo trap ran" TERM; GO trainer -workers 2`),
+		told: "bash shim.test"},
+	{name: "trap and a child behind", argv: script("bash", `trap "echo trap ran" TERM; GO trainer -workers 2 & wait; `+
+		`wait`), told: "bash shim.test"},
+	{name: "trap of a script", argv: []string{"SCRIPT"}, told: "job shim.test"},
+	{name: "trap that saves, and a deaf child", argv: script("bash", `trap "echo TRAINYARD saved step=1; exit 75" TERM; `+
+		`echo TRAINYARD step=1; sleep 300; sleep 300`), told: "bash sleep"},
+	{name: "trap that saves by another program", argv: script("bash", `trap "GO saver; exit 75" TERM; `+
+		`echo TRAINYARD step=1; while :; do sleep 0.1; done`), told: "bash"},
+	{name: "timeout", argv: []string{"timeout", "1h", "GO", "trainer", "-workers", "2"}, told: "shim.test"},
+	{name: "late", argv: script("bash", `trap : TERM; GO trainer -late 1s`), told: "bash shim.test"},
+	{name: "ranks", argv: []string{"GO", "launcher", "2", "GO", "trainer", "-workers", "2"}, ranks: 2,
+		told: "shim.test shim.test"},
+	{name: "ranks in shells", argv: script("sh", `GO launcher 2 sh -c "GO trainer -workers 2; exit 75"; echo went on`),
+		ranks: 2, told: "shim.test shim.test"},
+	{name: "ranks, one late", ranks: 2, told: "shim.test shim.test",
+		argv: []string{"GO", "launcher", "2", "sh", "-c", "[ $LOCAL_RANK = 1 ] && late='-late 2s'; exec GO trainer $late"}},
+	{name: "stopped", argv: script("sh", "GO trainer & sleep 0.1; kill -STOP $!; echo TRAINYARD step=0; wait"),
+		told: "shim.test"},
+	{name: "leader", argv: script("bash", `trap "kill -TERM \$!; wait" TERM; GO trainer -workers 2 & wait`),
+		to: "leader", told: "bash"},
+	{name: "nobody", argv: script("sh", "trap 'echo TRAINYARD saved step=1; exit 75' USR1; echo TRAINYARD step=1; "+
+		"while :; do sleep 0.1; done"), signal: "USR1"},
+
+	{name: "Python", argv: []string{"PY"}, told: "python3"},
+	{name: "Python fork", argv: []string{"PY", "--workers", "fork"}, told: "python3"},
+	{name: "Python spawn", argv: []string{"PY", "--workers", "spawn"}, told: "python3"},
+	{name: "Python forkserver", argv: []string{"PY", "--workers", "forkserver"}, told: "python3"},
+	{name: "Python, signal INT", argv: []string{"PY", "--workers", "fork", "--signal", "INT"}, signal: "INT",
+		told: "python3"},
+	{name: "Python sigwait", argv: []string{"PY", "--sigwait"}, told: "python3"},
+	{name: "Python in sh", argv: script("sh", "PY --workers fork; echo went on"), told: "python3"},
+	{name: "Python in bash with a trap", argv: script("bash", "trap 'echo trap ran' TERM; PY --workers fork; wait"),
+		told: "bash python3"},
+	{name: "Python behind bash with a trap", told: "bash python3",
+		argv: script("bash", "trap 'echo trap ran' TERM; PY --workers fork & wait; wait")},
+	{name: "Python under timeout", argv: []string{"timeout", "1h", "PY", "--workers", "fork"}, told: "python3"},
+	{name: "Python, late", argv: script("bash", `trap : TERM; PY --late 1.5`), told: "bash python3"},
+	{name: "Python ranks", argv: []string{"GO", "launcher", "2", "PY", "--workers", "fork"}, ranks: 2,
+		told: "python3 python3"},
+	{name: "Python ranks of spawn", argv: []string{"GO", "launcher", "2", "PY", "--workers", "spawn"}, ranks: 2,
+		told: "python3 python3"},
+	{name: "Python that waits for a child with its handler", argv: []string{"PY", "--linger"}, told: "python3"},
+}
+
+// fill puts the commands of stand-ins where they are named.
+func (s *scene) fill(t *testing.T) (argv []string) {
+	t.Helper()
+	trainer, err := filepath.Abs("testdata/trainer.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]string{"GO": os.Args[0] + " standin", "PY": python + " " + trainer}
+	whole := regexp.MustCompile(`\b(GO|PY)\b`)
+	for _, arg := range s.argv {
+		switch {
+		case words[arg] != "":
+			argv = append(argv, strings.Fields(words[arg])...)
+		case arg == "SCRIPT":
+			path := filepath.Join(t.TempDir(), "job")
+			text := "#!/bin/bash\ntrap 'echo trap ran' TERM\n" + words["GO"] + " trainer -workers 2\n"
+			if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+				t.Fatal(err)
+			}
+			argv = append(argv, path)
+		default:
+			argv = append(argv, whole.ReplaceAllStringFunc(arg, func(w string) string { return words[w] }))
+		}
+	}
+	return argv
+}
+
+// output waits until the job has written what is wanted.
+func (p *process) output(what string, done func(string) bool) {
+	p.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(p.dir.Output())
+		switch {
+		case err == nil && done(string(b)):
+			return
+		case time.Now().After(deadline):
+			p.Fatalf("%s is not written: %s, %v", what, b, err)
+		}
+	}
+}
+
+var (
+	stepLine  = regexp.MustCompile(`(?m)^TRAINYARD step=(\d+)(?: rank=(\S*))?$`)
+	savedLine = regexp.MustCompile(`(?m)^TRAINYARD saved step=(\d+)(?: rank=(\S*))?$`)
+)
+
+// Ensure that whatever a job is made of, who can save is told, once, and does: each rank saves once and loses one step at
+// most; those that could not are not told while it does; and no script goes on with what comes next.
+func TestAskedToSave(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenes {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := os.Stat(python); err != nil && strings.Contains(strings.Join(s.argv, " "), "PY") {
+				t.Skip("no Python: ", err)
+			}
+			o := sh(State(t.TempDir()), "")
+			o.Command, o.Grace = s.fill(t), patience/2
+			o.Env = []string{"PATH=" + os.Getenv("PATH")}
+			o.Save = task.Checkpoint{Signal: s.signal, To: s.to}
+			p := begin(t, o)
+			p.output("a step of each rank", func(out string) bool {
+				ranks := make(map[string]bool)
+				for _, m := range stepLine.FindAllStringSubmatch(out, -1) {
+					ranks[m[2]] = true
+				}
+				return len(ranks) >= max(s.ranks, 1)
+			})
+			if err := p.dial(1).Stop(); err != nil {
+				t.Fatal(err)
+			}
+			over := p.over()
+			b, err := os.ReadFile(p.dir.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.check(t, over, string(b))
+		})
+	}
+}
+
+func (s *scene) check(t *testing.T, over *Over, out string) {
+	t.Helper()
+	last, kept := make(map[string]int), make(map[string]int)
+	for _, m := range stepLine.FindAllStringSubmatch(out, -1) {
+		last[m[2]], _ = strconv.Atoi(m[1])
+	}
+	for _, m := range savedLine.FindAllStringSubmatch(out, -1) {
+		if kept[m[2]] != 0 {
+			t.Errorf("rank %q saved twice", m[2])
+		}
+		kept[m[2]], _ = strconv.Atoi(m[1])
+	}
+	if len(kept) != max(s.ranks, 1) {
+		t.Errorf("%d ranks saved, want %d", len(kept), max(s.ranks, 1))
+	}
+	for rank, step := range last {
+		if step > kept[rank]+1 {
+			t.Errorf("rank %q saved step %d of %d, want one lost at most", rank, kept[rank], step)
+		}
+	}
+	if strings.Contains(out, "went on") || strings.Contains(out, "died") {
+		t.Errorf("a worker died, or the script went on")
+	}
+	told := make([]string, len(over.ToldTo))
+	for i, r := range over.ToldTo {
+		told[i] = r.Program
+	}
+	slices.Sort(told)
+	if got := strings.Join(told, " "); s.told != "" && got != s.told {
+		t.Errorf("told %s, want %s", got, s.told)
+	}
+	if lingers := strings.Contains(s.name, "waits for a child"); over.Killed != lingers || lingers == over.Ready.IsZero() {
+		t.Errorf("%+v, want it killed %v, once it was ready", over, lingers)
+	}
+	if t.Failed() {
+		t.Logf("%+v\n%s", over, out[max(0, len(out)-2000):])
+	}
+}
