@@ -39,6 +39,7 @@ type attempt struct {
 	up      bool               // its start was reported; of the goroutine, once it runs
 	epoch   int64              // of the job, the last known when the attempt was started or adopted
 	adopted bool               // it was up before this driver was there
+	port    string             // where its processes meet; "" = not known
 	meter   *tail              // reads what the job writes, once it runs
 }
 

@@ -63,6 +63,14 @@ func (b *attemptBook) others(but *attempt) []*attempt {
 	return list
 }
 
+// ports returns where the processes of live attempts meet.
+func (b *attemptBook) ports() (list []string) {
+	for _, a := range b.live {
+		list = append(list, a.port)
+	}
+	return list
+}
+
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 // After other ends it rests for its backoff.
 func (b *attemptBook) rest(e *sched.Event, backoff sched.Time) {

@@ -416,6 +416,7 @@ func (d *Driver) start(a *sched.Action) {
 		return
 	}
 	at := d.begin(a.Job, o, len(a.GPUs), int(a.Batch))
+	at.port = portIn(o.Env)
 	d.work.Go(func() { at.run(o) })
 }
 
@@ -436,7 +437,12 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 	}
 	told := *a
 	told.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
-	o.Env, err = environment(o, &told, t, held, d.o.Devices)
+	for { // a port that another job was given may be free still
+		o.Env, err = environment(o, &told, t, held, d.o.Devices)
+		if err != nil || !slices.Contains(d.runs.ports(), portIn(o.Env)) {
+			break
+		}
+	}
 	o.Command = replaced(t.Command, o.Env)
 	return o, err
 }

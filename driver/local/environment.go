@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,11 +37,16 @@ func Passed() (env []string) {
 	return env
 }
 
-// environment is all of the environment of an attempt: what is passed on, what the job asks for, and what the driver
-// sets, the last over the first.
+// environment is all of the environment of an attempt: what is passed on, what torchrun takes for flags that it is not
+// given, what the job asks for, and what the driver sets, the last over the first.
 func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, devices device.Backend) ([]string,
 	error) {
-	env := Passed()
+	port, err := freePort()
+	if err != nil {
+		return nil, fmt.Errorf("no free port: %w", err)
+	}
+	env := append(Passed(), "PET_NPROC_PER_NODE="+strconv.Itoa(len(held)), "PET_MASTER_ADDR="+meetingAddress,
+		"PET_MASTER_PORT="+port)
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
 	}
@@ -49,15 +55,11 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		return nil, err
 	}
 	env = append(env, secrets...)
-	port, err := freePort()
-	if err != nil {
-		return nil, fmt.Errorf("no free port: %w", err)
-	}
 	told := task.Told{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
 		Grace: t.Grace, Config: a.Config}
 	env = append(append(env, devices.Env(held)...), told.Environment()...)
-	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)), "MASTER_ADDR=127.0.0.1",
-		"MASTER_PORT="+port)
+	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)),
+		"MASTER_ADDR="+meetingAddress, meetingPort+"="+port)
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}
@@ -134,13 +136,29 @@ func replaced(command, env []string) []string {
 	return out
 }
 
+// Where the processes of an attempt meet.
+const (
+	meetingAddress = "127.0.0.1"
+	meetingPort    = "MASTER_PORT"
+)
+
 // freePort returns a port that is free at the moment.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", meetingAddress+":0")
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	return port, err
+}
+
+// portIn returns the port of an environment, "" if it has none.
+func portIn(env []string) string {
+	for _, kv := range slices.Backward(env) {
+		if port, ok := strings.CutPrefix(kv, meetingPort+"="); ok {
+			return port
+		}
+	}
+	return ""
 }

@@ -64,6 +64,7 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_BATCH_ACCUM": "3",
 		"TRAINYARD_LR_SCALE":   "0.5",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"],
+		"PET_NPROC_PER_NODE": "2", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": env["MASTER_PORT"],
 		"TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
 	}
 	if path := socketPath(shim.RunDir(filepath.Join(dir, "jobs", "0", "2"))); path != "" {
@@ -87,6 +88,45 @@ func TestEnvironment(t *testing.T) {
 	}
 	if env["MASTER_PORT"] == "" || env["TRAINYARD_COOKIE"] == "" {
 		t.Errorf("port %q, cookie %q", env["MASTER_PORT"], env["TRAINYARD_COOKIE"])
+	}
+}
+
+// Ensure that a job has its port to itself, also next to one whose processes have not met yet and one that an earlier
+// driver started, and may give torchrun another width.
+func TestPorts(t *testing.T) {
+	t.Parallel()
+	job := task.Task{Env: map[string]string{"PET_NPROC_PER_NODE": "gpu"}}
+	env, err := environment(&shim.Order{}, &sched.Action{}, job, nil, device.Slots(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, _ := last(env, "PET_NPROC_PER_NODE"); value != "gpu" {
+		t.Errorf("PET_NPROC_PER_NODE=%s, want what the job says", value)
+	}
+	dir := folder(t)
+	list, _ := jobs(t, time.Second, "exec sleep 300", "exec sleep 300")
+	d := open(t, dir, 1, 2, list...)
+	h := take(t, d, sched.View{})
+	h.arrivals(2)
+	h.apply(start(0, 1, 0), start(1, 1, 1))
+	h.await(sched.AttemptStarted, 0)
+	h.await(sched.AttemptStarted, 1)
+	ports := d.runs.ports()
+	slices.Sort(ports)
+	if len(slices.Compact(ports)) != 2 || slices.Contains(ports, "") {
+		t.Errorf("ports %v, want two", ports)
+	}
+	view := known(d, sched.Job{Attempt: sched.Running, Attempts: 1, Up: true})
+	view.Jobs = append(view.Jobs, view.Jobs[0])
+	view.Jobs[1].GPUs = []sched.GPUID{1}
+	d.Close()
+	d = open(t, dir, 2, 2, list...)
+	t.Cleanup(d.Close)
+	take(t, d, view)
+	again := d.runs.ports()
+	slices.Sort(again)
+	if !slices.Equal(again, ports) {
+		t.Errorf("ports %v, were %v", again, ports)
 	}
 }
 

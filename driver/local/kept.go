@@ -29,15 +29,10 @@ func (a *attempt) keep(e *sched.Event, o *shim.Order, over *shim.Over) {
 	if e.Outcome == sched.Finished || over == nil || over.Started.IsZero() {
 		return
 	}
-	lost, known := a.lost(o, over)
-	switch {
-	case !known:
-		return
-	case lost > 0:
-		e.Work = max(e.Work-sched.ScaleDuration(lost, a.odo.Rate()), 0)
-		e.Text = also(e.Text, fmt.Sprintf("what it did in its last %v is lost", lost.Round(time.Second/10)))
-	default:
-		e.Text = also(e.Text, "what it did is saved")
+	l := a.lost(o, over)
+	if l.known {
+		e.Work = max(e.Work-sched.ScaleDuration(l.time, a.odo.Rate()), 0)
+		e.Text = also(e.Text, l.text(over, a.odo.Steps()))
 	}
 }
 
@@ -48,29 +43,66 @@ func also(text, more string) string {
 	return text + "; " + more
 }
 
-// lost returns how much of the time of an attempt was for nothing.
-func (a *attempt) lost(o *shim.Order, over *shim.Over) (time.Duration, bool) {
-	if a.meter != nil && a.meter.ready {
-		return 0, true
+// loss is how much of the time of an attempt was for nothing.
+type loss struct {
+	known bool // else nothing is known of checkpoints
+	time  time.Duration
+	saved bool // the attempt saved something
+}
+
+// text says l for people; steps are those done.
+func (l loss) text(over *shim.Over, steps int64) string {
+	span := length(l.time)
+	switch {
+	case l.time == 0 && steps > 0:
+		return fmt.Sprintf("saved (step %d)", steps)
+	case l.time == 0:
+		return "saved"
+	case l.saved:
+		return fmt.Sprintf("last saved %s before: lost %s", span, span)
+	case over.Stopped:
+		return "told to save, saved nothing: lost " + span
+	}
+	return "saved nothing: lost " + span
+}
+
+// length says a time for people, in whole units.
+func length(d time.Duration) string {
+	switch d = d.Round(time.Second / 10); {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2g s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// lost finds out what the end of an attempt cost.
+func (a *attempt) lost(o *shim.Order, over *shim.Over) loss {
+	if a.meter != nil && a.meter.ready || !over.Ready.IsZero() {
+		return loss{known: true, saved: true}
 	}
 	end, trusted := over.Ended, over.Ended.Add(time.Hour) // any file is as good as complete
 	if over.Stopped && !over.Told.IsZero() {
 		end = over.Told
 		if o.Save.Ready != "" {
 			if a.dir.ReadySince(o.Save.Ready, end) {
-				return 0, true
+				return loss{known: true, saved: true}
 			}
 			trusted = end.Add(-tick) // a file made since may be half of a checkpoint
 		}
 	}
-	saved := newest(o.Checkpoint(), trusted)
-	if saved.IsZero() && !o.Save.Declared() {
-		return 0, false
+	at := newest(o.Checkpoint(), trusted)
+	if at.IsZero() && !o.Save.Declared() {
+		return loss{}
 	}
-	if saved.Before(over.Started) {
-		saved = over.Started
+	saved := !at.Before(over.Started)
+	if !saved {
+		at = over.Started
 	}
-	return max(end.Sub(saved)-tick, 0), true
+	return loss{known: true, time: max(end.Sub(at)-tick, 0), saved: saved}
 }
 
 // maxFiles is how many files of a checkpoint folder are looked at, and how many names of one folder at a time: a job

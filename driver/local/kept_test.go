@@ -32,30 +32,29 @@ func TestKept(t *testing.T) {
 	}{
 		"nothing known": {over: stopped, want: all},
 		"saved on demand": {over: stopped, files: map[string]int{"a": 50, "b": 105}, want: all,
-			text: "what it did is saved"},
+			text: "saved"},
 		"saved before": {over: stopped, files: map[string]int{"a": 20, "deep/b": 70}, want: all - 30,
-			text: "what it did in its last 30s is lost"},
+			text: "last saved 30 s before: lost 30 s"},
 		"saved by an earlier one": {over: stopped, files: map[string]int{"a": -20}, want: all - 100,
-			text: "what it did in its last 1m40s is lost"},
+			text: "told to save, saved nothing: lost 1 min"},
 		"half written": {over: stopped, files: map[string]int{"a": 60, "b.tmp": 105, "c.new": 105,
-			".d": 105, ".e/f": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
+			".d": 105, ".e/f": 105}, want: all - 40, text: "last saved 40 s before: lost 40 s"},
 		"ready": {over: stopped, save: task.Checkpoint{Ready: "done"},
-			files: map[string]int{"a": 105, "done": 106}, want: all, text: "what it did is saved"},
+			files: map[string]int{"a": 105, "done": 106}, want: all, text: "saved"},
 		"not ready": {over: stopped, save: task.Checkpoint{Ready: "done"},
-			files: map[string]int{"a": 60, "b": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
+			files: map[string]int{"a": 60, "b": 105}, want: all - 40, text: "last saved 40 s before: lost 40 s"},
 		"ready long ago": {over: stopped, save: task.Checkpoint{Ready: "done"},
-			files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40, text: "what it did in its last 40s " +
-				"is lost"},
+			files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40, text: "last saved 40 s before: lost 40 s"},
 		"not even a checkpoint": {over: stopped, save: task.Checkpoint{Ready: "done"}, want: all - 100,
-			text: "what it did in its last 1m40s is lost"},
+			text: "told to save, saved nothing: lost 1 min"},
 		"crashed": {over: crashed, files: map[string]int{"a": 80}, want: all - 30,
-			text: "what it did in its last 30s is lost"},
+			text: "last saved 30 s before: lost 30 s"},
 		"crashed, ready or not": {over: crashed, save: task.Checkpoint{Ready: "done"},
-			files: map[string]int{"a": 80, "done": 81}, want: all - 30, text: "what it did in its last 30s is lost"},
+			files: map[string]int{"a": 80, "done": 81}, want: all - 30, text: "last saved 30 s before: lost 30 s"},
 		"last words": {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\n",
-			want: all, text: "what it did is saved"},
+			want: all, text: "saved"},
 		"last words but one": {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\n" +
-			"TRAINYARD step=9\n", want: all - 80, text: "what it did in its last 1m20s is lost"},
+			"TRAINYARD step=9\n", want: all - 80, text: "last saved 1 min before: lost 1 min"},
 		"finished, with no saving": {over: shim.Over{Started: began, Ended: at(110)}, files: map[string]int{"a": 20},
 			want: all},
 	} {
@@ -95,9 +94,9 @@ func TestKept(t *testing.T) {
 func TestReadyFile(t *testing.T) {
 	t.Parallel()
 	for want, script := range map[string]string{
-		"what it did is saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit ` +
+		"saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit ` +
 			`0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
-		"is lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' TERM; sleep ` +
+		"told to save, saved nothing: lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' TERM; sleep ` +
 			`0.3; echo up; while :; do sleep 0.05; done`,
 	} {
 		dir := t.TempDir()
@@ -115,6 +114,29 @@ func TestReadyFile(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(dir, "a", "b", "1")); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Ensure that what an end cost is said in the words that users know, with the step that is kept.
+func TestLossText(t *testing.T) {
+	t.Parallel()
+	stopped := &shim.Over{Stopped: true}
+	for want, c := range map[string]struct {
+		loss  loss
+		over  *shim.Over
+		steps int64
+	}{
+		"saved (step 1200)": {loss{saved: true}, stopped, 1200},
+		"saved":             {loss{saved: true}, stopped, 0},
+		"told to save, saved nothing: lost 41 min": {loss{time: 41*time.Minute + 20*time.Second}, stopped, 1200},
+		"last saved 3 min before: lost 3 min":      {loss{time: 3 * time.Minute, saved: true}, stopped, 1200},
+		"saved nothing: lost 3 h 12 min":           {loss{time: 192 * time.Minute}, &shim.Over{}, 7},
+		"last saved 0.4 s before: lost 0.4 s":      {loss{time: 402 * time.Millisecond, saved: true}, stopped, 7},
+		"last saved 59 s before: lost 59 s":        {loss{time: 59*time.Second + 940*time.Millisecond, saved: true}, stopped, 7},
+	} {
+		if got := c.loss.text(c.over, c.steps); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -92,6 +92,23 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
+// Signal sends sig once to every member that one look finds, so that a wrapper such as `bash -c` does not swallow it.
+// SIGTERM is followed by SIGCONT, so that stopped members hear it. A process forked meanwhile may not hear it. A group
+// without members is no error.
+func (g *Group) Signal(sig syscall.Signal) error {
+	members, err := g.look()
+	if err == nil {
+		err = sendAll(members, sig)
+		if sig == syscall.SIGTERM {
+			err = errors.Join(err, sendAll(members, syscall.SIGCONT))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("procs: signal group %s: %w", g.name, err)
+	}
+	return nil
+}
+
 // Members returns the pids of the live members, ascending, zombies not counted. It is one look at moving targets: of a
 // group that forks, it may miss some, and what it returns may have ended.
 func (g *Group) Members() ([]int, error) {
@@ -261,9 +278,19 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// catch sends sig to each member, also of those that fork and end at once: where the member has ended already, its
-// process group is signalled instead, which the kernel does in one step, whoever is in it by then. A number seen a
-// millisecond ago is not another group's, unless all pids were used in between.
+// sendAll sends sig to each member that still lives.
+func sendAll(members []proc, sig syscall.Signal) error {
+	var errs []error
+	for _, p := range members {
+		_, err := p.signal(sig)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// catch is sendAll for processes that fork and end at once: where the member has ended already, its process group is
+// signalled instead, which the kernel does in one step, whoever is in it by then. A number seen a millisecond ago is
+// not another group's, unless all pids were used in between.
 func catch(members []proc, sig syscall.Signal) error {
 	var errs []error
 	for _, p := range members {

@@ -283,21 +283,6 @@ func awaitDead(t *testing.T, pid int) {
 	})
 }
 
-// signalAll sends sig to all members that a look finds, and has those that are stopped go on.
-func signalAll(g *Group, sig syscall.Signal) error {
-	members, err := g.Look(sig)
-	errs := []error{err}
-	for i := range members {
-		_, err := members[i].Signal(sig)
-		errs = append(errs, err)
-		if members[i].Stopped {
-			_, err = members[i].Signal(syscall.SIGCONT)
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Ensure that a signal passes wrappers and reaches the stopped.
 func TestSignalReachesGrandchildren(t *testing.T) {
 	for _, c := range []struct {
@@ -322,7 +307,7 @@ func TestSignalReachesGrandchildren(t *testing.T) {
 					}
 				}
 				await(t, "the listener", reads("ready"))
-				if err := signalAll(g, c.sig); err != nil {
+				if err := g.Signal(c.sig); err != nil {
 					t.Fatal(err)
 				}
 				await(t, "the signal", reads(c.sig.String()))
@@ -383,7 +368,7 @@ func TestKillSparesOthers(t *testing.T) {
 			}
 			awaitSurvivors(t, marker, 1)
 			g := Open(m.root, "trainyard-test-"+marker, "PROCS_TEST="+marker)
-			if err := errors.Join(signalAll(g, syscall.SIGTERM), g.Kill(context.Background()), g.Close()); err != nil {
+			if err := errors.Join(g.Signal(syscall.SIGTERM), g.Kill(context.Background()), g.Close()); err != nil {
 				t.Error(err)
 			}
 			if left := survivors(t, marker); !slices.Equal(left, []int{other.Process.Pid}) {

@@ -33,6 +33,9 @@ func (*Group) OutOfMemory() bool { return false }
 // Start fails.
 func (*Group) Start(*exec.Cmd) error { return errors.ErrUnsupported }
 
+// Signal fails.
+func (*Group) Signal(syscall.Signal) error { return errors.ErrUnsupported }
+
 // Look fails.
 func (*Group) Look(syscall.Signal, ...string) ([]Member, error) { return nil, errors.ErrUnsupported }
 

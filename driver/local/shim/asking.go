@@ -102,6 +102,8 @@ func (a *asking) look() (left int, err error) {
 	now := time.Now()
 	a.family = newFamily(a.nodes(members, now))
 	switch {
+	case a.order.Save.To == "all" && len(a.told) == 0:
+		a.tellAll(now)
 	case a.anyTold() || len(a.told) == 0:
 		a.silent = time.Time{}
 		a.tell(audience(a.order.Save.To, a.main, a.family.list), now)
@@ -111,7 +113,6 @@ func (a *asking) look() (left int, err error) {
 	case now.Sub(a.silent) >= a.patience():
 		a.tell(audience("top", a.main, a.family.list), now)
 	}
-	a.hold()
 	a.wake()
 	return len(members), nil
 }
@@ -138,26 +139,49 @@ func (a *asking) anyTold() bool {
 	return slices.ContainsFunc(a.family.list, func(n node) bool { return n.told > 0 && !a.freed[identityOf(&n.Member)] })
 }
 
-// tell sends the signal to some of the family, once.
+// tellAll sends the signal to whoever is there.
+func (a *asking) tellAll(now time.Time) {
+	if err := a.group.Signal(a.sig); err != nil {
+		slog.Warn("the job gets no signal to end", "error", err)
+	}
+	for i := range a.family.list {
+		a.note(i, now)
+	}
+}
+
+// note notes that a process got the signal.
+func (a *asking) note(i int, now time.Time) {
+	n := &a.family.list[i]
+	n.told = a.looks
+	a.told[identityOf(&n.Member)] = notice{a.looks, now}
+	a.over.tell(a.family.recipient(i))
+}
+
+// tell sends the signal to some of the family, once. Before that it holds the shells that wait for them: these are not
+// to go on in their scripts when who was told has ended.
 func (a *asking) tell(some []int, now time.Time) {
+	for _, i := range some {
+		a.family.list[i].told = a.looks
+	}
+	a.hold()
 	for _, i := range some {
 		n := &a.family.list[i]
 		p := identityOf(&n.Member)
+		n.told = 0
 		if a.refused[p] {
 			continue
 		}
-		ended, err := n.Signal(a.sig)
-		switch {
+		switch ended, err := n.Signal(a.sig); {
 		case err != nil:
 			a.refused[p] = true
 			slog.Warn("a process gets no signal to end", "error", err)
-			continue
-		case ended:
-			continue
+		case !ended:
+			a.note(i, now)
+			if a.held[p] {
+				delete(a.held, p)
+				_, _ = n.Signal(syscall.SIGCONT)
+			}
 		}
-		n.told = a.looks
-		a.told[p] = notice{a.looks, now}
-		a.over.tell(a.family.recipient(i))
 	}
 }
 
@@ -168,11 +192,11 @@ func (o *Over) tell(r Recipient) {
 	}
 }
 
-// hold stops the shells that wait for someone who was told, so that the script does not go on when that has ended.
+// hold stops the shells that wait for someone who is told.
 func (a *asking) hold() {
 	for _, i := range a.family.waiting() {
 		m := &a.family.list[i].Member
-		if p := identityOf(m); !m.Stopped && !a.refused[p] && a.silent.IsZero() {
+		if p := identityOf(m); !m.Stopped && !a.refused[p] {
 			a.held[p] = true
 			_, _ = m.Signal(syscall.SIGSTOP)
 		}

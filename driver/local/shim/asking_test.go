@@ -161,6 +161,22 @@ func TestAskedToSave(t *testing.T) {
 	}
 }
 
+// Ensure that all are asked where the job file says so.
+func TestAllAreAsked(t *testing.T) {
+	t.Parallel()
+	o := sh(State(t.TempDir()), "")
+	all := scene{argv: script("sh", "GO trainer -workers 2; echo went on")}
+	o.Command, o.Save.To, o.Env = all.fill(t), "all", []string{"PATH=" + os.Getenv("PATH")}
+	p := begin(t, o)
+	p.output("a step", stepLine.MatchString)
+	if err := p.dial(1).Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if over := p.over(); over.ToldCount != 4 || over.Code != 128+15 {
+		t.Errorf("%+v, want four told, and the shell to die", over)
+	}
+}
+
 func (s *scene) check(t *testing.T, over *Over, out string) {
 	t.Helper()
 	last, kept := make(map[string]int), make(map[string]int)

@@ -61,8 +61,8 @@ func newFamily(list []node) *family {
 	return f
 }
 
-// audience returns the indices of the processes that are to get the signal now, by a word of task.Recipients. main is
-// the pid of the process that was started. No one gets it twice.
+// audience returns the indices of the processes that are to get the signal now, by a word of task.Recipients but "all".
+// main is the pid of the process that was started. No one gets it twice.
 //
 // By "top" these are the topmost processes that handle it at or below each innermost rank, or, if no rank has any, from
 // the first process on. Programs that would pass it on to all count only if no one else handles it. If no one does, all
@@ -71,10 +71,8 @@ func audience(to string, main int, list []node) []int {
 	f := newFamily(list)
 	some := slices.ContainsFunc(list, func(n node) bool { return n.told > 0 })
 	switch i, lives := f.at[main]; {
-	case to != "" && to != "top" && some:
+	case to == "leader" && some:
 		return nil
-	case to == "all":
-		return f.untold(f.roots)
 	case to == "leader" && lives:
 		return []int{i}
 	}

@@ -78,8 +78,6 @@ func TestAudience(t *testing.T) {
 		{"leader", "leader", "sh\n\tpython handles\n", "1"},
 		{"leader, told", "leader", "sh told\n\tpython handles\n", ""},
 		{"leader, gone", "leader", "", ""},
-		{"all", "all", "sh\n\tpython handles\n\t\tworker\n", "1 2 3"},
-		{"all, told", "all", "sh told\n\tpython handles told\n\t\tforked\n", ""},
 	} {
 		var got []string
 		for _, i := range audience(c.to, 1, draw(t, c.tree)) {

@@ -13,10 +13,10 @@ import threading
 import time
 
 
-def work(queue):
+def work(queue, number):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as those of PyTorch's DataLoader
     while True:
-        queue.put(1)
+        queue.put(number)
         time.sleep(0.01)
 
 
@@ -47,11 +47,14 @@ def main():
     if c.workers:
         context = multiprocessing.get_context(c.workers)
         queue = context.Queue(4)
-        workers = [context.Process(target=work, args=(queue,), daemon=True) for _ in range(2)]
+        workers = [context.Process(target=work, args=(queue, i), daemon=True) for i in range(2)]
     if c.linger:
         workers = [multiprocessing.get_context("fork").Process(target=rest)]
     for w in workers:
         w.start()
+    up = set()
+    while queue and len(up) < 2:
+        up.add(queue.get())
     began, step = time.monotonic(), 0
     while True:
         if c.late and time.monotonic() - began > c.late:
