@@ -47,6 +47,10 @@ type Kept struct {
 	Batch   int    `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
 	Marks   []Mark `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
 	Paces   []Pace `json:"paces,omitempty"` // what was measured, the latest last
+	// SavedSteps is how many steps the newest checkpoint has at least, FirstStep what the job reported first when it began
+	// from nothing, 1 at least; 0 = not known.
+	SavedSteps int64 `json:"saved_steps,omitempty"`
+	FirstStep  int64 `json:"first_step,omitempty"`
 }
 
 // Mark is a step from which on each step is so many counts.
@@ -73,6 +77,9 @@ type Pace struct {
 func (k *Kept) Validate() error {
 	if !(k.Reference >= 0) || math.IsInf(k.Reference, 1) || k.Batch < 0 {
 		return fmt.Errorf("reference %v, batch %d, want them >= 0", k.Reference, k.Batch)
+	}
+	if k.SavedSteps < 0 || k.FirstStep < 0 {
+		return fmt.Errorf("saved steps %d, first step %d, want them >= 0", k.SavedSteps, k.FirstStep)
 	}
 	if len(k.Paces) > mostPaces {
 		return fmt.Errorf("%d paces, want at most %d", len(k.Paces), mostPaces)

@@ -33,6 +33,7 @@ type attempt struct {
 	since   time.Time     // nothing of it happened before
 	why     sched.Outcome // why it is stopped; set before stopped is closed
 	stopped chan struct{} // closed once it is to be stopped
+	readied chan struct{} // closed once it posted, after that, that all is saved
 
 	odo     *progress.Odometer // of its job
 	tenants atomic.Int32       // see Odometer.Share
@@ -41,6 +42,7 @@ type attempt struct {
 	adopted bool               // it was up before this driver was there
 	port    string             // where its processes meet; "" = not known
 	meter   *tail              // reads what the job writes, once it runs
+	cost    loss               // of its end, once that is known
 }
 
 // report is what an attempt has to report.
@@ -194,13 +196,17 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 	defer conn.Close()
 	doubt := time.NewTicker(cmp.Or(a.d.doubtEvery, doubtEvery))
 	defer doubt.Stop()
+	var readied chan struct{} // waited for once it is to stop
 	for stopped := a.stopped; ; {
 		select {
 		case <-stopped:
-			stopped = nil
+			stopped, readied = nil, a.readied
 			failpoint.Here("stop.before")
 			_ = conn.Stop() // if the shim is gone, the attempt is over
 			failpoint.Here("stop.after")
+		case <-readied:
+			readied = nil
+			_ = conn.Ready() // what it writes the shim sees by itself
 		case <-doubt.C:
 			if !a.d.o.State.Held(int32(a.job)) {
 				return
@@ -226,6 +232,7 @@ func (a *attempt) started(at stamp) {
 	}
 	if a.meter == nil {
 		a.meter = newTail(a, readerOf(a.order), a.tell)
+		a.meter.save(a.order)
 		a.d.work.Go(a.meter.run)
 	}
 }
@@ -347,7 +354,14 @@ func (a *attempt) finish(x *end) {
 		a.meter.stop()
 	}
 	failpoint.Here("over")
-	a.send(report{event: a.ending(x, a.order), at: endOf(x.over), unfree: unfree})
+	e := a.ending(x, a.order)
+	if proof, ok := a.proof(&e, x.over); ok {
+		a.tell(proof)
+	}
+	if a.meter != nil {
+		a.meter.keep()
+	}
+	a.send(report{event: e, at: endOf(x.over), unfree: unfree})
 }
 
 // group is the processes of the attempt.
@@ -399,7 +413,7 @@ func (a *attempt) verdict(x *end) sched.Event {
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {
-	case x.over.Killed && e.Outcome == sched.Finished:
+	case x.over.Killed && (e.Outcome == sched.Finished || !x.over.Ready.IsZero()):
 		e.Text = "what it left running was killed"
 	case x.over.Killed:
 		e.Text = fmt.Sprintf("killed: it had not ended %v after it was told to", x.over.Grace)

@@ -364,7 +364,8 @@ func (d *Driver) begin(job sched.JobID, order *shim.Order, width, batch int) *at
 	o := d.odometer(job, 0)
 	o.Begin(width, batch)
 	a := &attempt{d: d, job: job, number: order.Attempt, order: order, since: time.Now(), odo: o,
-		epoch: d.runs.epochs[job], dir: d.o.State.RunDir(int32(job), order.Attempt), stopped: make(chan struct{})}
+		epoch: d.runs.epochs[job], dir: d.o.State.RunDir(int32(job), order.Attempt), stopped: make(chan struct{}),
+		readied: make(chan struct{})}
 	d.runs.begin(a)
 	return a
 }

@@ -30,6 +30,7 @@ func (a *attempt) keep(e *sched.Event, o *shim.Order, over *shim.Over) {
 		return
 	}
 	l := a.lost(o, over)
+	a.cost = l
 	if l.known {
 		e.Work = max(e.Work-sched.ScaleDuration(l.time, a.odo.Rate()), 0)
 		e.Text = also(e.Text, l.text(over, a.odo.Steps()))
@@ -47,7 +48,8 @@ func also(text, more string) string {
 type loss struct {
 	known bool // else nothing is known of checkpoints
 	time  time.Duration
-	saved bool // the attempt saved something
+	saved bool      // the attempt saved something
+	at    time.Time // and when, last
 }
 
 // text says l for people; steps are those done.
@@ -82,19 +84,22 @@ func length(d time.Duration) string {
 // lost finds out what the end of an attempt cost.
 func (a *attempt) lost(o *shim.Order, over *shim.Over) loss {
 	if a.meter != nil && a.meter.ready || !over.Ready.IsZero() {
-		return loss{known: true, saved: true}
+		return loss{known: true, saved: true, at: over.Ended}
 	}
 	end, trusted := over.Ended, over.Ended.Add(time.Hour) // any file is as good as complete
 	if over.Stopped && !over.Told.IsZero() {
 		end = over.Told
 		if o.Save.Ready != "" {
 			if a.dir.ReadySince(o.Save.Ready, end) {
-				return loss{known: true, saved: true}
+				return loss{known: true, saved: true, at: over.Ended}
 			}
 			trusted = end.Add(-tick) // a file made since may be half of a checkpoint
 		}
 	}
 	at := newest(o.Checkpoint(), trusted)
+	if a.meter != nil && a.meter.savings.said.After(at) {
+		at = a.meter.savings.said
+	}
 	if at.IsZero() && !o.Save.Declared() {
 		return loss{}
 	}
@@ -102,7 +107,7 @@ func (a *attempt) lost(o *shim.Order, over *shim.Over) loss {
 	if !saved {
 		at = over.Started
 	}
-	return loss{known: true, time: max(end.Sub(at)-tick, 0), saved: saved}
+	return loss{known: true, time: max(end.Sub(at)-tick, 0), saved: saved, at: at}
 }
 
 // maxFiles is how many files of a checkpoint folder are looked at, and how many names of one folder at a time: a job

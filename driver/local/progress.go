@@ -104,6 +104,8 @@ type tail struct {
 	total    int64 // steps in all, as it says; 0 = not known
 	told     time.Time
 	tried    time.Time // to count them
+	folder   string    // in which the job saves; "" = it is not looked at
+	savings  savings
 	quit     chan struct{}
 	over     chan struct{}
 }
@@ -165,9 +167,23 @@ func (t *tail) finish() {
 			_ = t.files[i].Close()
 		}
 	}
-	if t.a.odo.Measure(); len(t.a.odo.Paces) > 0 {
+	t.a.odo.Measure()
+}
+
+// keep writes down what later attempts are to know, if there is anything.
+func (t *tail) keep() {
+	if len(t.a.odo.Paces) > 0 || t.a.odo.SavedSteps > 0 || t.a.odo.FirstStep > 0 {
 		t.a.keepOdometer()
 	}
+}
+
+// save has the tail look at where the job of an order saves.
+func (t *tail) save(o *shim.Order) {
+	t.folder, t.savings.began = o.Checkpoint(), time.Now()
+	if starting, err := t.a.dir.Starting(); err == nil {
+		t.savings.began = starting.At.Add(-tick)
+	}
+	t.savings.judged = t.a.adopted // what is read again was judged
 }
 
 // lastWords is how much of an output is read of an attempt that is over.
@@ -221,6 +237,7 @@ func (t *tail) read() {
 		t.reader.Skim(false)
 	}
 	t.behind, t.caughtUp = false, true
+	t.watch(now)
 }
 
 // passHole goes on with what is kept of a file: the middle of a long output is given back to the disk.
@@ -258,6 +275,7 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 	if m.Has&progress.Epoch != 0 {
 		t.ended(int64(m.Epoch))
 	}
+	t.saw(&m, now)
 }
 
 // ended says that n epochs have ended, if that is news. A job that resumes says first where it is: what it has lost

@@ -98,4 +98,9 @@ func (t *tail) posted(r *http.Request) int {
 }
 
 // heard notes what was posted.
-func (t *tail) heard(body []byte) { t.take(progress.Socket, body, time.Now()) }
+func (t *tail) heard(body []byte) {
+	t.take(progress.Socket, body, time.Now())
+	if t.ready && isClosed(t.a.stopped) && !isClosed(t.a.readied) {
+		close(t.a.readied)
+	}
+}

@@ -136,6 +136,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 			Code: sched.GuessedRate}) // what it was is reported at its end
 	}
 	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
+	a.meter.savings.judged = true
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.order)
@@ -145,6 +146,11 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	if rest := d.backoff(&e); rest > 0 {
 		e.WorkFrom = e.Time.Add(time.Duration(rest))
 	}
+	if proof, ok := a.proof(&e, x.over); ok {
+		proof.Time = e.Time
+		events = append(events, proof)
+	}
+	a.meter.keep()
 	events = append(events, e)
 	for i := range events {
 		events[i].Job, events[i].Attempt = a.job, a.number

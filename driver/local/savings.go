@@ -1,0 +1,193 @@
+package local
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// How saves are noticed.
+const (
+	// settled is for how long a file has not been written to that counts as complete while the job runs.
+	settled = 2 * time.Second
+	// markEvery and mostMarks are how finely and how far back it is known how far the job was.
+	markEvery = 100 * time.Millisecond
+	mostMarks = 256
+)
+
+// savings is what shows that an attempt keeps its work. It belongs to the goroutine of the attempt's tail, and to that
+// of the attempt once the tail has stopped.
+type savings struct {
+	began  time.Time // of the attempt: older files are those of others
+	judged bool      // it is known where the attempt began to count
+	step   int64     // last step reported, and the one before
+	before int64
+	marks  []mark // how far the job was, at rising times
+
+	saved  bool      // something was saved
+	last   mark      // how far the job was then
+	said   time.Time // when the job said so last; zero = never, or nobody was there
+	file   time.Time // of the newest complete file
+	owing  bool      // a save is not reported yet
+	told   time.Time // when one was reported last
+	looked time.Time // when the folder was last looked at
+}
+
+// mark is how far a job was at a time.
+type mark struct {
+	at    time.Time
+	steps int64
+	least int64 // steps that a checkpoint of then has at least
+	work  time.Duration
+}
+
+// here is how far the job is.
+func (t *tail) here(now time.Time) mark {
+	m := mark{at: now, steps: t.a.odo.Steps(), least: t.savings.before, work: t.a.odo.Work()}
+	if m.least > m.steps || m.least == 0 {
+		m.least = m.steps
+	}
+	return m
+}
+
+// saw takes in what a line says about saving, and about where the attempt began.
+func (t *tail) saw(m *progress.Reading, now time.Time) {
+	s := &t.savings
+	if m.Has&progress.Step != 0 {
+		if m.Step != s.step {
+			s.before, s.step = s.step, m.Step
+		}
+		t.judge(m)
+	}
+	if m.Has&(progress.Saved|progress.Ready) == 0 {
+		return
+	}
+	kept := t.here(now)
+	if m.Has&progress.SavedStep != 0 {
+		kept.steps, kept.least = m.SavedStep, m.SavedStep
+	}
+	if t.caughtUp {
+		s.said = now
+	}
+	s.file = now // what was said of is not found in the folder again
+	t.keeps(kept)
+	t.owe(now)
+}
+
+// judge says, at the first step of an attempt, whether it goes on from what earlier ones kept. A job that reports each
+// tenth step begins with the tenth: what its first attempt began with is as good as zero.
+func (t *tail) judge(m *progress.Reading) {
+	s, o := &t.savings, t.a.odo
+	if s.judged {
+		return
+	}
+	s.judged = true
+	zero := max(o.FirstStep, 1)
+	switch {
+	case m.Anew || o.SavedSteps > 0 && o.SavedSteps <= zero:
+	case o.SavedSteps == 0:
+		if o.FirstStep == 0 {
+			o.FirstStep = max(m.Step, 1)
+		}
+	case m.Step <= zero:
+		o.SavedSteps = 0
+		t.report(sched.Event{Kind: sched.Saved, Code: sched.FromZero})
+	case m.Step >= o.SavedSteps:
+		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(m.Step)})
+	}
+}
+
+// keeps notes how far the job was at its last save.
+func (t *tail) keeps(kept mark) {
+	t.savings.saved, t.savings.last, t.savings.owing = true, kept, true
+	t.a.odo.SavedSteps = kept.least
+}
+
+// owe reports the last save, if that is not too soon.
+func (t *tail) owe(now time.Time) {
+	s := &t.savings
+	if !s.owing || now.Sub(s.told) < cmp.Or(t.a.d.o.Tell, tellEvery) {
+		return
+	}
+	s.owing, s.told = false, now
+	t.report(s.last.event())
+}
+
+// event says that the work up to a mark is kept.
+func (m *mark) event() sched.Event {
+	return sched.Event{Kind: sched.Saved, Code: sched.SavedWork, Work: m.work, Value: float64(m.steps)}
+}
+
+// watch notes how far the job is, and looks now and then for a new file in the folder in which it saves.
+func (t *tail) watch(now time.Time) {
+	s := &t.savings
+	if n := len(s.marks); n == 0 || now.Sub(s.marks[n-1].at) >= markEvery {
+		if n == mostMarks {
+			s.marks = append(s.marks[:0], s.marks[mostMarks/2:]...)
+		}
+		s.marks = append(s.marks, t.here(now))
+	}
+	t.owe(now)
+	if t.folder == "" || now.Sub(s.looked) < cmp.Or(t.a.d.o.Tell, tellEvery) {
+		return
+	}
+	s.looked = now
+	if at := newest(t.folder, now.Add(-settled)); at.After(s.file) && !at.Before(s.began) {
+		s.file = at
+		t.keeps(s.at(at))
+		t.owe(now)
+	}
+}
+
+// at returns how far the job was at a time, as far as that is known.
+func (s *savings) at(when time.Time) mark {
+	found := mark{at: when}
+	for i := range s.marks {
+		if i == 0 || !s.marks[i].at.After(when) {
+			found = s.marks[i]
+		}
+	}
+	return found
+}
+
+// proof says, at the end of an attempt, what it shows about saving, before the end itself: the last save, or that there
+// was none although the job was told to save and had the time. Who made no step since it was started, though it counts
+// steps, had nothing to save.
+func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok bool) {
+	if over == nil || e.Kind != sched.AttemptEnded || a.meter == nil {
+		return sched.Event{}, false
+	}
+	s := &a.meter.savings
+	switch {
+	case e.Outcome == sched.Finished:
+		return s.last.event(), s.owing
+	case a.cost.known && a.cost.saved:
+		kept := a.kept(over)
+		kept.work = e.Work
+		a.odo.SavedSteps = kept.least
+		return kept.event(), s.owing || !s.saved || kept.steps > s.last.steps
+	case s.owing:
+		return s.last.event(), true
+	case s.saved || a.cost.saved || !over.Stopped || over.Told.IsZero() || e.Outcome == sched.Cancelled:
+		return sched.Event{}, false
+	case a.odo.FirstStep > 0 && !s.judged:
+		return sched.Event{}, false
+	}
+	return sched.Event{Kind: sched.Saved, Code: sched.SavedNothing, Work: e.Work, Value: e.Value}, true
+}
+
+// kept returns how far the job was at the last save of an attempt that saved: as its end cost it, or as it said.
+func (a *attempt) kept(over *shim.Over) mark {
+	s := &a.meter.savings
+	kept := a.meter.here(over.Ended)
+	if a.cost.time > 0 {
+		kept = s.at(a.cost.at)
+	}
+	if !s.said.IsZero() && s.last.steps >= kept.least {
+		kept.steps, kept.least = s.last.steps, s.last.least
+	}
+	return kept
+}
