@@ -21,7 +21,7 @@ import (
 const torchJobs = `defaults: {grace: 2m, preemptible: true}
 jobs:
   - name: train
-    command: [%[1]s/run.sh, --epochs, "2", --dataset, "1024", --batch, "32", --report-every, "1", --step-time, "0.06"]
+    command: [%[1]s/run.sh, --epochs, "2", --dataset, "1024", --batch, "32", --report-every, "1", --step-time, "0.06", --workers, "2"]
     gpus: 2
   - name: gate
     command: [sh, -c, 'until grep -q "step=5 " %[2]s/jobs/0/1/output.log; do sleep 0.1; done']
@@ -34,7 +34,7 @@ var (
 )
 
 // Ensure that a PyTorch training under torchrun, which hides the exit codes of its ranks, is preempted, leaves a ready
-// file, and goes on at the very step.
+// file, and goes on at the very step, though each rank has two workers that a signal would end.
 func TestTorchrunIsPreempted(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import torch").CombinedOutput(); err != nil {

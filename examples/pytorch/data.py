@@ -27,6 +27,22 @@ def task(size):
     return draw(size), held_out
 
 
+class Samples(torch.utils.data.Dataset):
+    """Samples by lists of their indices, for a DataLoader that makes no batches itself."""
+
+    def __init__(self, inputs, labels):
+        self.inputs, self.labels = inputs, labels
+
+    def __getitem__(self, indices):
+        return self.inputs[indices], self.labels[indices]
+
+
+def loader(samples, pieces, workers):
+    """Returns an iterator over the samples of pieces, lists of indices that it asks for ahead of time. The workers are
+    processes: they end with the iterator."""
+    return iter(torch.utils.data.DataLoader(samples, sampler=pieces, batch_size=None, num_workers=workers))
+
+
 class Order:
     """The samples of a run, one epoch's shuffle after the other.
 

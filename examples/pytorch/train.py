@@ -109,10 +109,11 @@ def parse(args, env):
     p.add_argument("--checkpoint-every", type=int, default=100, help="steps; 0 saves only when stopped and at the end")
     p.add_argument("--report-every", type=int, default=10, help="steps between progress lines")
     p.add_argument("--step-time", type=float, default=0, help="least seconds of a step on one rank; on n, an n-th of it")
+    p.add_argument("--workers", type=int, default=0, help="processes of each rank that load samples; 0: itself")
     p.add_argument("--grad-stats", action="store_true", help="tell the statistics of the gradient; costs a second one")
     c = p.parse_args(args)
     for name, least in [("epochs", 1), ("dataset", 1), ("batch", 1), ("checkpoint_every", 0), ("report_every", 1),
-                        ("step_time", 0)]:
+                        ("step_time", 0), ("workers", 0)]:
         if getattr(c, name) < least:
             raise ValueError(f"--{name.replace('_', '-')} {getattr(c, name)}, want {least} or more")
     c.world = int(env.get("WORLD_SIZE") or 1)
@@ -151,6 +152,7 @@ class Training:
         self.samples = 0  # samples seen in them
         self.saved = None  # step of the newest checkpoint
         self.stop = False
+        self.loaded = None  # what the workers load, if there are any
         torch.manual_seed(c.seed)
         (self.inputs, self.labels), self.held_out = data.task(c.dataset)
         self.order = data.Order(c.dataset, c.seed)
@@ -166,7 +168,16 @@ class Training:
         # From here on a signal is answered at the next step. Until now there was nothing to save, and it ends the process.
         for s in (signal.SIGTERM, signal.SIGINT):
             signal.signal(s, self.asked)
+        # Workers die of a signal, and a rank whose worker died raises. Trainyard asks the rank alone.
+        if self.c.workers:
+            self.loaded = data.loader(data.Samples(self.inputs, self.labels), list(self.pieces()), self.c.workers)
         self.tell()
+        try:
+            return self.steps()
+        finally:
+            self.loaded = None  # ends the workers
+
+    def steps(self):
         while self.samples < self.total():
             asked = self.train()
             if asked:
@@ -174,6 +185,14 @@ class Training:
             if self.c.checkpoint_every and self.step % self.c.checkpoint_every == 0:
                 self.save()
         return self.finish()
+
+    def pieces(self):
+        """Yields the indices of our share of each batch to come, in the pieces that fit."""
+        first = self.samples
+        while first < self.total():
+            batch = self.order.take(first, min(self.c.batch_global, self.total() - first))
+            first += len(batch)
+            yield from data.share(batch, self.rank, self.world).split(self.c.per_rank)
 
     def asked(self, *_):
         self.stop = True
@@ -214,8 +233,9 @@ class Training:
         total, pieces = 0.0, mine.split(self.c.per_rank)
         for i, piece in enumerate(pieces):
             last = i == len(pieces) - 1
+            inputs, labels = next(self.loaded) if self.loaded else (self.inputs[piece], self.labels[piece])
             with contextlib.nullcontext() if last else self.ddp.no_sync():
-                loss = cross_entropy(self.ddp(self.inputs[piece]), self.labels[piece], reduction="sum")
+                loss = cross_entropy(self.ddp(inputs), labels, reduction="sum")
                 (loss * (self.world / batch)).backward()
             total += loss.item()
         return total

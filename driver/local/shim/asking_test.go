@@ -1,7 +1,9 @@
 package shim
 
 import (
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +23,7 @@ type scene struct {
 	argv   []string // GO and PY stand for the commands of the stand-in and of testdata/trainer.py
 	to     string
 	ranks  int    // that save; 0 = the job is one process
+	width  string // as many ranks has torchrun, of which one tells its steps
 	told   string // programs that get the signal, in order of their names; "" = any
 	signal string
 }
@@ -78,6 +81,34 @@ var scenes = []scene{
 	{name: "Python ranks of spawn", argv: []string{"GO", "launcher", "2", "PY", "--workers", "spawn"}, ranks: 2,
 		told: "python3 python3"},
 	{name: "Python that waits for a child with its handler", argv: []string{"PY", "--linger"}, told: "python3"},
+
+	{name: "torchrun, one rank", argv: []string{"TORCH"}, width: "1", told: "python3"},
+	{name: "torchrun, two ranks", argv: script("sh", "TORCH; echo went on"), width: "2", told: "python3 python3"},
+}
+
+// needs skips the test where the machine lacks Python, or its PyTorch.
+func (s *scene) needs(t *testing.T) {
+	t.Helper()
+	program := "import multiprocessing"
+	if s.width != "" {
+		program = "import torch.distributed"
+	}
+	if text := strings.Join(s.argv, " "); strings.Contains(text, "PY") || s.width != "" {
+		if out, err := exec.Command(python, "-c", program).CombinedOutput(); err != nil {
+			t.Skipf("%s: %v\n%s", program, err, out)
+		}
+	}
+}
+
+// port returns one that is free.
+func port(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // fill puts the commands of stand-ins where they are named.
@@ -87,8 +118,12 @@ func (s *scene) fill(t *testing.T) (argv []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := map[string]string{"GO": os.Args[0] + " standin", "PY": python + " " + trainer}
-	whole := regexp.MustCompile(`\b(GO|PY)\b`)
+	words := map[string]string{"GO": os.Args[0] + " standin", "PY": python + " " + trainer,
+		// its width, and where its ranks meet, it takes from the environment; see run.sh for redirects
+		"TORCH": python + " -m torch.distributed.run --redirects=9:0 --tee=9:0 --max_restarts=0 " +
+			filepath.Join(filepath.Dir(trainer), "../../../../examples/pytorch/train.py") +
+			" --workers 2 --step-time 0.02 --report-every 1"}
+	whole := regexp.MustCompile(`\b(GO|PY|TORCH)\b`)
 	for _, arg := range s.argv {
 		switch {
 		case words[arg] != "":
@@ -122,7 +157,7 @@ func (p *process) output(what string, done func(string) bool) {
 }
 
 var (
-	stepLine  = regexp.MustCompile(`(?m)^TRAINYARD step=(\d+)(?: rank=(\S*))?$`)
+	stepLine  = regexp.MustCompile(`(?m)^TRAINYARD step=(\d+)(?: rank=(\S*)| total=.*)?$`)
 	savedLine = regexp.MustCompile(`(?m)^TRAINYARD saved step=(\d+)(?: rank=(\S*))?$`)
 )
 
@@ -133,12 +168,14 @@ func TestAskedToSave(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := os.Stat(python); err != nil && strings.Contains(strings.Join(s.argv, " "), "PY") {
-				t.Skip("no Python: ", err)
-			}
+			s.needs(t)
 			o := sh(State(t.TempDir()), "")
 			o.Command, o.Grace = s.fill(t), patience/2
-			o.Env = []string{"PATH=" + os.Getenv("PATH")}
+			o.Env = []string{"PATH=" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"}
+			if s.width != "" {
+				o.Env = append(o.Env, "OMP_NUM_THREADS=1", "PET_NPROC_PER_NODE="+s.width, "PET_MASTER_ADDR=127.0.0.1",
+					"PET_MASTER_PORT="+port(t), "TRAINYARD_CHECKPOINT_DIR="+t.TempDir())
+			}
 			o.Save = task.Checkpoint{Signal: s.signal, To: s.to}
 			p := begin(t, o)
 			p.output("a step of each rank", func(out string) bool {
@@ -200,8 +237,12 @@ func (s *scene) check(t *testing.T, over *Over, out string) {
 	if strings.Contains(out, "went on") || strings.Contains(out, "died") {
 		t.Errorf("a worker died, or the script went on")
 	}
-	told := make([]string, len(over.ToldTo))
-	for i, r := range over.ToldTo {
+	first := over.ToldTo
+	if s.width != "" { // it looks at its ranks each 5 s, so it is told as well once they have ended
+		first = first[:min(len(first), len(strings.Fields(s.told)))]
+	}
+	told := make([]string, len(first))
+	for i, r := range first {
 		told[i] = r.Program
 	}
 	slices.Sort(told)
