@@ -47,8 +47,8 @@ type Kept struct {
 	Batch   int    `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
 	Marks   []Mark `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
 	Paces   []Pace `json:"paces,omitempty"` // what was measured, the latest last
-	// SavedSteps is how many steps the newest checkpoint has at least, FirstStep what the job reported first when it began
-	// from nothing, 1 at least; 0 = not known.
+	// SavedSteps is how many steps the newest checkpoint has at least, FirstStep what the job reported first, 1 at
+	// least, when it had nothing to go on from; 0 = not known.
 	SavedSteps int64 `json:"saved_steps,omitempty"`
 	FirstStep  int64 `json:"first_step,omitempty"`
 }

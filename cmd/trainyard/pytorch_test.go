@@ -21,7 +21,9 @@ import (
 const torchJobs = `defaults: {grace: 2m, preemptible: true}
 jobs:
   - name: train
-    command: [%[1]s/run.sh, --epochs, "2", --dataset, "1024", --batch, "32", --report-every, "1", --step-time, "0.06", --workers, "2"]
+    command: [%[1]s/run.sh, --epochs, "2", --dataset, "1024", --batch, "32", --report-every, "1", --step-time, "0.2",
+      --workers, "2"]
+    checkpoint: {ready_file: .ckpt-done}
     gpus: 2
   - name: gate
     command: [sh, -c, 'until grep -q "step=5 " %[2]s/jobs/0/1/output.log; do sleep 0.1; done']

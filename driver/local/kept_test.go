@@ -44,7 +44,8 @@ func TestKept(t *testing.T) {
 		"not ready": {over: stopped, save: task.Checkpoint{Ready: "done"},
 			files: map[string]int{"a": 60, "b": 105}, want: all - 40, text: "last saved 40 s before: lost 40 s"},
 		"ready long ago": {over: stopped, save: task.Checkpoint{Ready: "done"},
-			files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40, text: "last saved 40 s before: lost 40 s"},
+			files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40,
+			text: "last saved 40 s before: lost 40 s"},
 		"not even a checkpoint": {over: stopped, save: task.Checkpoint{Ready: "done"}, want: all - 100,
 			text: "told to save, saved nothing: lost 1 min"},
 		"crashed": {over: crashed, files: map[string]int{"a": 80}, want: all - 30,
@@ -96,8 +97,8 @@ func TestReadyFile(t *testing.T) {
 	for want, script := range map[string]string{
 		"saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit ` +
 			`0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
-		"told to save, saved nothing: lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' TERM; sleep ` +
-			`0.3; echo up; while :; do sleep 0.05; done`,
+		"told to save, saved nothing: lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' ` +
+			`TERM; sleep 0.3; echo up; while :; do sleep 0.05; done`,
 	} {
 		dir := t.TempDir()
 		job := task.Task{Command: []string{"sh", "-c", script}, Dir: dir, Grace: time.Minute,
@@ -133,7 +134,7 @@ func TestLossText(t *testing.T) {
 		"last saved 3 min before: lost 3 min":      {loss{time: 3 * time.Minute, saved: true}, stopped, 1200},
 		"saved nothing: lost 3 h 12 min":           {loss{time: 192 * time.Minute}, &shim.Over{}, 7},
 		"last saved 0.4 s before: lost 0.4 s":      {loss{time: 402 * time.Millisecond, saved: true}, stopped, 7},
-		"last saved 59 s before: lost 59 s":        {loss{time: 59*time.Second + 940*time.Millisecond, saved: true}, stopped, 7},
+		"last saved 59 s before: lost 59 s":        {loss{time: 59940 * time.Millisecond, saved: true}, stopped, 7},
 	} {
 		if got := c.loss.text(c.over, c.steps); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -179,9 +179,9 @@ func (t *tail) keep() {
 
 // save has the tail look at where the job of an order saves.
 func (t *tail) save(o *shim.Order) {
-	t.folder, t.savings.began = o.Checkpoint(), time.Now()
+	t.folder, t.savings.started = o.Checkpoint(), time.Now()
 	if starting, err := t.a.dir.Starting(); err == nil {
-		t.savings.began = starting.At.Add(-tick)
+		t.savings.started = starting.At.Add(-tick)
 	}
 	t.savings.judged = t.a.adopted // what is read again was judged
 }

@@ -21,19 +21,19 @@ const (
 // savings is what shows that an attempt keeps its work. It belongs to the goroutine of the attempt's tail, and to that
 // of the attempt once the tail has stopped.
 type savings struct {
-	began  time.Time // of the attempt: older files are those of others
-	judged bool      // it is known where the attempt began to count
-	step   int64     // last step reported, and the one before
-	before int64
-	marks  []mark // how far the job was, at rising times
+	started time.Time // of the attempt: older files are those of others
+	judged  bool      // it is known where the attempt started to count
+	step    int64     // last step reported, and the one before
+	before  int64
+	marks   []mark // how far the job was, at rising times
 
-	saved  bool      // something was saved
-	last   mark      // how far the job was then
-	said   time.Time // when the job said so last; zero = never, or nobody was there
-	file   time.Time // of the newest complete file
-	owing  bool      // a save is not reported yet
-	told   time.Time // when one was reported last
-	looked time.Time // when the folder was last looked at
+	saved    bool      // something was saved
+	last     mark      // how far the job was then
+	said     time.Time // when the job said so last; zero = never, or no one was there
+	file     time.Time // of the newest complete file
+	owing    bool      // a save is not reported yet
+	reported time.Time // when one was reported last
+	looked   time.Time // when the folder was last looked at
 }
 
 // mark is how far a job was at a time.
@@ -53,7 +53,7 @@ func (t *tail) here(now time.Time) mark {
 	return m
 }
 
-// saw takes in what a line says about saving, and about where the attempt began.
+// saw takes in what a line says about saving, and about where the attempt started.
 func (t *tail) saw(m *progress.Reading, now time.Time) {
 	s := &t.savings
 	if m.Has&progress.Step != 0 {
@@ -78,7 +78,7 @@ func (t *tail) saw(m *progress.Reading, now time.Time) {
 }
 
 // judge says, at the first step of an attempt, whether it goes on from what earlier ones kept. A job that reports each
-// tenth step begins with the tenth: what its first attempt began with is as good as zero.
+// tenth step starts with the tenth: what its first attempt started with is as good as zero.
 func (t *tail) judge(m *progress.Reading) {
 	s, o := &t.savings, t.a.odo
 	if s.judged {
@@ -109,10 +109,10 @@ func (t *tail) keeps(kept mark) {
 // owe reports the last save, if that is not too soon.
 func (t *tail) owe(now time.Time) {
 	s := &t.savings
-	if !s.owing || now.Sub(s.told) < cmp.Or(t.a.d.o.Tell, tellEvery) {
+	if !s.owing || now.Sub(s.reported) < cmp.Or(t.a.d.o.Tell, tellEvery) {
 		return
 	}
-	s.owing, s.told = false, now
+	s.owing, s.reported = false, now
 	t.report(s.last.event())
 }
 
@@ -135,7 +135,7 @@ func (t *tail) watch(now time.Time) {
 		return
 	}
 	s.looked = now
-	if at := newest(t.folder, now.Add(-settled)); at.After(s.file) && !at.Before(s.began) {
+	if at := newest(t.folder, now.Add(-settled)); at.After(s.file) && !at.Before(s.started) {
 		s.file = at
 		t.keeps(s.at(at))
 		t.owe(now)
@@ -154,29 +154,31 @@ func (s *savings) at(when time.Time) mark {
 }
 
 // proof says, at the end of an attempt, what it shows about saving, before the end itself: the last save, or that there
-// was none although the job was told to save and had the time. Who made no step since it was started, though it counts
-// steps, had nothing to save.
+// was none although the job was asked to save and had the time.
 func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok bool) {
 	if over == nil || e.Kind != sched.AttemptEnded || a.meter == nil {
 		return sched.Event{}, false
 	}
 	s := &a.meter.savings
 	switch {
-	case e.Outcome == sched.Finished:
-		return s.last.event(), s.owing
-	case a.cost.known && a.cost.saved:
+	case e.Outcome != sched.Finished && a.cost.known && a.cost.saved:
 		kept := a.kept(over)
 		kept.work = e.Work
 		a.odo.SavedSteps = kept.least
 		return kept.event(), s.owing || !s.saved || kept.steps > s.last.steps
 	case s.owing:
 		return s.last.event(), true
-	case s.saved || a.cost.saved || !over.Stopped || over.Told.IsZero() || e.Outcome == sched.Cancelled:
-		return sched.Event{}, false
-	case a.odo.FirstStep > 0 && !s.judged:
-		return sched.Event{}, false
 	}
-	return sched.Event{Kind: sched.Saved, Code: sched.SavedNothing, Work: e.Work, Value: e.Value}, true
+	return sched.Event{Kind: sched.Saved, Code: sched.SavedNothing, Work: e.Work, Value: e.Value}, a.refused(e, over)
+}
+
+// refused reports whether the job was asked to save, had the time, and saved nothing. Who made no step since it was
+// started, though it counts steps, had nothing to save; and of a cancelled job nothing more is wanted.
+func (a *attempt) refused(e *sched.Event, over *shim.Over) bool {
+	s := &a.meter.savings
+	asked := over.Stopped && !over.Told.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
+	idle := a.odo.FirstStep > 0 && !s.judged
+	return asked && !idle && !s.saved
 }
 
 // kept returns how far the job was at the last save of an attempt that saved: as its end cost it, or as it said.

@@ -11,8 +11,8 @@ import (
 
 // Times of an attempt that is to end.
 const (
-	// mostPatience is how long those that were not told have to end by themselves once all that were told have ended;
-	// how long a shell that was told may wait for its child before that is told; and how long an attempt goes on that
+	// mostPatience is how long those that were not asked have to end by themselves once all that were asked have ended;
+	// how long a shell that was asked may wait for its child before that is asked; and how long an attempt goes on that
 	// says that all is saved.
 	mostPatience = 2 * time.Second
 	firstLook    = 5 * time.Millisecond // between looks, which become rarer
@@ -21,7 +21,7 @@ const (
 	mostNamed    = 16
 )
 
-// asking has an attempt end: it looks at its processes again and again, and tells those that are to hear it.
+// asking has an attempt end: it looks at its processes again and again, and asks those that are to hear it.
 type asking struct {
 	order *Order
 	group *procs.Group
@@ -32,10 +32,10 @@ type asking struct {
 
 	looks   int
 	seen    map[identity]int
-	told    map[identity]notice
+	asked   map[identity]notice
 	held    map[identity]bool // stopped by us, see family.waiting
-	freed   map[identity]bool // held before, and told to end since
-	silent  time.Time         // since when none of those that were told lives; zero = some do, or none was yet
+	freed   map[identity]bool // held before, and asked to end since
+	silent  time.Time         // since when none of those that were asked lives; zero = some do, or none was yet
 	refused map[identity]bool // they may not be signalled
 	family  *family           // as of the last look
 }
@@ -46,7 +46,7 @@ type identity struct {
 	start uint64
 }
 
-// notice is when a process was told.
+// notice is when a process was asked.
 type notice struct {
 	look int
 	at   time.Time
@@ -56,8 +56,9 @@ func identityOf(m *procs.Member) identity { return identity{m.PID, m.Start} }
 
 func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
 	return &asking{order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
-		ready: newReadiness(s, over.Told), seen: make(map[identity]int), told: make(map[identity]notice),
-		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool), family: newFamily(nil)}
+		ready: newReadiness(s, over.Told), seen: make(map[identity]int), asked: make(map[identity]notice),
+		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool),
+		family: newFamily(nil)}
 }
 
 // patience is mostPatience, or less where the grace is short.
@@ -91,7 +92,7 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 	}
 }
 
-// look finds out who is there, tells those whose turn it is, and returns how many are left.
+// look finds out who is there, asks those whose turn it is, and returns how many are left.
 func (a *asking) look() (left int, err error) {
 	members, err := a.group.Look(a.sig, rankVariables...)
 	if err != nil {
@@ -102,16 +103,16 @@ func (a *asking) look() (left int, err error) {
 	now := time.Now()
 	a.family = newFamily(a.nodes(members, now))
 	switch {
-	case a.order.Save.To == "all" && len(a.told) == 0:
-		a.tellAll(now)
-	case a.anyTold() || len(a.told) == 0:
+	case a.order.Save.To == "all" && len(a.asked) == 0:
+		a.askAll(now)
+	case a.anyAsked() || len(a.asked) == 0:
 		a.silent = time.Time{}
-		a.tell(audience(a.order.Save.To, a.main, a.family.list), now)
+		a.ask(audience(a.order.Save.To, a.main, a.family.list), now)
 	case a.silent.IsZero():
 		a.silent = now
 		a.release(now)
 	case now.Sub(a.silent) >= a.patience():
-		a.tell(audience("top", a.main, a.family.list), now)
+		a.ask(audience("top", a.main, a.family.list), now)
 	}
 	a.wake()
 	return len(members), nil
@@ -126,21 +127,23 @@ func (a *asking) nodes(members []procs.Member, now time.Time) []node {
 			a.seen[p] = a.looks
 		}
 		list[i] = node{Member: members[i], seen: a.seen[p]}
-		if n, ok := a.told[p]; ok {
-			list[i].told, list[i].overdue = n.look, now.Sub(n.at) >= a.patience()
+		if n, ok := a.asked[p]; ok {
+			list[i].asked, list[i].overdue = n.look, now.Sub(n.at) >= a.patience()
 		}
 		list[i].Handles = list[i].Handles && !a.refused[p]
 	}
 	return list
 }
 
-// anyTold reports whether someone who was told to save lives.
-func (a *asking) anyTold() bool {
-	return slices.ContainsFunc(a.family.list, func(n node) bool { return n.told > 0 && !a.freed[identityOf(&n.Member)] })
+// anyAsked reports whether someone who was asked to save lives.
+func (a *asking) anyAsked() bool {
+	return slices.ContainsFunc(a.family.list, func(n node) bool {
+		return n.asked > 0 && !a.freed[identityOf(&n.Member)]
+	})
 }
 
-// tellAll sends the signal to whoever is there.
-func (a *asking) tellAll(now time.Time) {
+// askAll sends the signal to whoever is there.
+func (a *asking) askAll(now time.Time) {
 	if err := a.group.Signal(a.sig); err != nil {
 		slog.Warn("the job gets no signal to end", "error", err)
 	}
@@ -152,22 +155,22 @@ func (a *asking) tellAll(now time.Time) {
 // note notes that a process got the signal.
 func (a *asking) note(i int, now time.Time) {
 	n := &a.family.list[i]
-	n.told = a.looks
-	a.told[identityOf(&n.Member)] = notice{a.looks, now}
-	a.over.tell(a.family.recipient(i))
+	n.asked = a.looks
+	a.asked[identityOf(&n.Member)] = notice{a.looks, now}
+	a.over.heard(a.family.recipient(i))
 }
 
-// tell sends the signal to some of the family, once. Before that it holds the shells that wait for them: these are not
-// to go on in their scripts when who was told has ended.
-func (a *asking) tell(some []int, now time.Time) {
+// ask sends the signal to some of the family, once. Before that it holds the shells that wait for them: these are not
+// to go on in their scripts when who was asked has ended.
+func (a *asking) ask(some []int, now time.Time) {
 	for _, i := range some {
-		a.family.list[i].told = a.looks
+		a.family.list[i].asked = a.looks
 	}
 	a.hold()
 	for _, i := range some {
 		n := &a.family.list[i]
 		p := identityOf(&n.Member)
-		n.told = 0
+		n.asked = 0
 		if a.refused[p] {
 			continue
 		}
@@ -185,14 +188,14 @@ func (a *asking) tell(some []int, now time.Time) {
 	}
 }
 
-// tell notes that a process got the signal.
-func (o *Over) tell(r Recipient) {
-	if o.ToldCount++; len(o.ToldTo) < mostNamed {
-		o.ToldTo = append(o.ToldTo, r)
+// heard notes that a process got the signal.
+func (o *Over) heard(r Recipient) {
+	if o.AskedCount++; len(o.Asked) < mostNamed {
+		o.Asked = append(o.Asked, r)
 	}
 }
 
-// hold stops the shells that wait for someone who is told.
+// hold stops the shells that wait for someone who is asked.
 func (a *asking) hold() {
 	for _, i := range a.family.waiting() {
 		m := &a.family.list[i].Member
@@ -215,8 +218,8 @@ func (a *asking) release(now time.Time) {
 		a.freed[p] = true
 		_, _ = n.Signal(a.sig)
 		_, _ = n.Signal(syscall.SIGCONT)
-		n.told = a.looks
-		a.told[p] = notice{a.looks, now}
+		n.asked = a.looks
+		a.asked[p] = notice{a.looks, now}
 	}
 }
 

@@ -23,8 +23,8 @@ type scene struct {
 	argv   []string // GO and PY stand for the commands of the stand-in and of testdata/trainer.py
 	to     string
 	ranks  int    // that save; 0 = the job is one process
-	width  string // as many ranks has torchrun, of which one tells its steps
-	told   string // programs that get the signal, in order of their names; "" = any
+	width  string // as many ranks has torchrun, of which one asks its steps
+	asked  string // programs that get the signal, in order of their names; "" = any
 	signal string
 }
 
@@ -32,58 +32,59 @@ type scene struct {
 func script(shell, text string) []string { return []string{shell, "-c", text} }
 
 var scenes = []scene{
-	{name: "alone", argv: []string{"GO", "trainer"}, told: "shim.test"},
-	{name: "workers", argv: []string{"GO", "trainer", "-workers", "2"}, told: "shim.test"},
-	{name: "sh", argv: script("sh", "GO trainer -workers 2; echo went on"), told: "shim.test"},
+	{name: "alone", argv: []string{"GO", "trainer"}, asked: "shim.test"},
+	{name: "workers", argv: []string{"GO", "trainer", "-workers", "2"}, asked: "shim.test"},
+	{name: "sh", argv: script("sh", "GO trainer -workers 2; echo went on"), asked: "shim.test"},
 	{name: "sh in sh", argv: script("sh", `sh -c "GO trainer -workers 2; echo went on"; echo went on`),
-		told: "shim.test"},
-	{name: "pipe", argv: script("sh", "GO trainer -workers 2 2>&1 | cat; echo went on"), told: "shim.test"},
+		asked: "shim.test"},
+	{name: "pipe", argv: script("sh", "GO trainer -workers 2 2>&1 | cat; echo went on"), asked: "shim.test"},
 	{name: "trap and a child in front", argv: script("bash", `trap "echo trap ran" TERM; GO trainer -workers 2`),
-		told: "bash shim.test"},
+		asked: "bash shim.test"},
 	{name: "trap and a child behind", argv: script("bash", `trap "echo trap ran" TERM; GO trainer -workers 2 & wait; `+
-		`wait`), told: "bash shim.test"},
-	{name: "trap of a script", argv: []string{"SCRIPT"}, told: "job shim.test"},
-	{name: "trap that saves, and a deaf child", argv: script("bash", `trap "echo TRAINYARD saved step=1; exit 75" TERM; `+
-		`echo TRAINYARD step=1; sleep 300; sleep 300`), told: "bash sleep"},
+		`wait`), asked: "bash shim.test"},
+	{name: "trap of a script", argv: []string{"SCRIPT"}, asked: "job shim.test"},
+	{name: "trap that saves, and a deaf child", argv: script("bash", `trap "echo TRAINYARD saved step=1; exit 75" `+
+		`TERM; echo TRAINYARD step=1; sleep 300; sleep 300`), asked: "bash sleep"},
 	{name: "trap that saves by another program", argv: script("bash", `trap "GO saver; exit 75" TERM; `+
-		`echo TRAINYARD step=1; while :; do sleep 0.1; done`), told: "bash"},
-	{name: "timeout", argv: []string{"timeout", "1h", "GO", "trainer", "-workers", "2"}, told: "shim.test"},
-	{name: "late", argv: script("bash", `trap : TERM; GO trainer -late 1s`), told: "bash shim.test"},
+		`echo TRAINYARD step=1; while :; do sleep 0.1; done`), asked: "bash"},
+	{name: "timeout", argv: []string{"timeout", "1h", "GO", "trainer", "-workers", "2"}, asked: "shim.test"},
+	{name: "late", argv: script("bash", `trap : TERM; GO trainer -late 1s`), asked: "bash shim.test"},
 	{name: "ranks", argv: []string{"GO", "launcher", "2", "GO", "trainer", "-workers", "2"}, ranks: 2,
-		told: "shim.test shim.test"},
+		asked: "shim.test shim.test"},
 	{name: "ranks in shells", argv: script("sh", `GO launcher 2 sh -c "GO trainer -workers 2; exit 75"; echo went on`),
-		ranks: 2, told: "shim.test shim.test"},
-	{name: "ranks, one late", ranks: 2, told: "shim.test shim.test",
-		argv: []string{"GO", "launcher", "2", "sh", "-c", "[ $LOCAL_RANK = 1 ] && late='-late 2s'; exec GO trainer $late"}},
+		ranks: 2, asked: "shim.test shim.test"},
+	{name: "ranks, one late", ranks: 2, asked: "shim.test shim.test",
+		argv: []string{"GO", "launcher", "2", "sh", "-c",
+			"[ $LOCAL_RANK = 1 ] && late='-late 2s'; exec GO trainer $late"}},
 	{name: "stopped", argv: script("sh", "GO trainer & sleep 0.1; kill -STOP $!; echo TRAINYARD step=0; wait"),
-		told: "shim.test"},
+		asked: "shim.test"},
 	{name: "leader", argv: script("bash", `trap "kill -TERM \$!; wait" TERM; GO trainer -workers 2 & wait`),
-		to: "leader", told: "bash"},
+		to: "leader", asked: "bash"},
 	{name: "nobody", argv: script("sh", "trap 'echo TRAINYARD saved step=1; exit 75' USR1; echo TRAINYARD step=1; "+
 		"while :; do sleep 0.1; done"), signal: "USR1"},
 
-	{name: "Python", argv: []string{"PY"}, told: "python3"},
-	{name: "Python fork", argv: []string{"PY", "--workers", "fork"}, told: "python3"},
-	{name: "Python spawn", argv: []string{"PY", "--workers", "spawn"}, told: "python3"},
-	{name: "Python forkserver", argv: []string{"PY", "--workers", "forkserver"}, told: "python3"},
+	{name: "Python", argv: []string{"PY"}, asked: "python3"},
+	{name: "Python fork", argv: []string{"PY", "--workers", "fork"}, asked: "python3"},
+	{name: "Python spawn", argv: []string{"PY", "--workers", "spawn"}, asked: "python3"},
+	{name: "Python forkserver", argv: []string{"PY", "--workers", "forkserver"}, asked: "python3"},
 	{name: "Python, signal INT", argv: []string{"PY", "--workers", "fork", "--signal", "INT"}, signal: "INT",
-		told: "python3"},
-	{name: "Python sigwait", argv: []string{"PY", "--sigwait"}, told: "python3"},
-	{name: "Python in sh", argv: script("sh", "PY --workers fork; echo went on"), told: "python3"},
+		asked: "python3"},
+	{name: "Python sigwait", argv: []string{"PY", "--sigwait"}, asked: "python3"},
+	{name: "Python in sh", argv: script("sh", "PY --workers fork; echo went on"), asked: "python3"},
 	{name: "Python in bash with a trap", argv: script("bash", "trap 'echo trap ran' TERM; PY --workers fork; wait"),
-		told: "bash python3"},
-	{name: "Python behind bash with a trap", told: "bash python3",
+		asked: "bash python3"},
+	{name: "Python behind bash with a trap", asked: "bash python3",
 		argv: script("bash", "trap 'echo trap ran' TERM; PY --workers fork & wait; wait")},
-	{name: "Python under timeout", argv: []string{"timeout", "1h", "PY", "--workers", "fork"}, told: "python3"},
-	{name: "Python, late", argv: script("bash", `trap : TERM; PY --late 1.5`), told: "bash python3"},
+	{name: "Python under timeout", argv: []string{"timeout", "1h", "PY", "--workers", "fork"}, asked: "python3"},
+	{name: "Python, late", argv: script("bash", `trap : TERM; PY --late 1.5`), asked: "bash python3"},
 	{name: "Python ranks", argv: []string{"GO", "launcher", "2", "PY", "--workers", "fork"}, ranks: 2,
-		told: "python3 python3"},
+		asked: "python3 python3"},
 	{name: "Python ranks of spawn", argv: []string{"GO", "launcher", "2", "PY", "--workers", "spawn"}, ranks: 2,
-		told: "python3 python3"},
-	{name: "Python that waits for a child with its handler", argv: []string{"PY", "--linger"}, told: "python3"},
+		asked: "python3 python3"},
+	{name: "Python that waits for a child with its handler", argv: []string{"PY", "--linger"}, asked: "python3"},
 
-	{name: "torchrun, one rank", argv: []string{"TORCH"}, width: "1", told: "python3"},
-	{name: "torchrun, two ranks", argv: script("sh", "TORCH; echo went on"), width: "2", told: "python3 python3"},
+	{name: "torchrun, one rank", argv: []string{"TORCH"}, width: "1", asked: "python3"},
+	{name: "torchrun, two ranks", argv: script("sh", "TORCH; echo went on"), width: "2", asked: "python3 python3"},
 }
 
 // needs skips the test where the machine lacks Python, or its PyTorch.
@@ -161,8 +162,8 @@ var (
 	savedLine = regexp.MustCompile(`(?m)^TRAINYARD saved step=(\d+)(?: rank=(\S*))?$`)
 )
 
-// Ensure that whatever a job is made of, who can save is told, once, and does: each rank saves once and loses one step at
-// most; those that could not are not told while it does; and no script goes on with what comes next.
+// Ensure that whatever a job is made of, who can save is asked, once, and does: each rank saves once and loses one step
+// at most; those that could not are not asked while it does; and no script goes on with what comes next.
 func TestAskedToSave(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenes {
@@ -209,8 +210,8 @@ func TestAllAreAsked(t *testing.T) {
 	if err := p.dial(1).Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if over := p.over(); over.ToldCount != 4 || over.Code != 128+15 {
-		t.Errorf("%+v, want four told, and the shell to die", over)
+	if over := p.over(); over.AskedCount != 4 || over.Code != 128+15 {
+		t.Errorf("%+v, want four asked, and the shell to die", over)
 	}
 }
 
@@ -237,19 +238,20 @@ func (s *scene) check(t *testing.T, over *Over, out string) {
 	if strings.Contains(out, "went on") || strings.Contains(out, "died") {
 		t.Errorf("a worker died, or the script went on")
 	}
-	first := over.ToldTo
-	if s.width != "" { // it looks at its ranks each 5 s, so it is told as well once they have ended
-		first = first[:min(len(first), len(strings.Fields(s.told)))]
+	first := over.Asked
+	if s.width != "" { // it looks at its ranks each 5 s, so it is asked as well once they have ended
+		first = first[:min(len(first), len(strings.Fields(s.asked)))]
 	}
-	told := make([]string, len(first))
+	asked := make([]string, len(first))
 	for i, r := range first {
-		told[i] = r.Program
+		asked[i] = r.Program
 	}
-	slices.Sort(told)
-	if got := strings.Join(told, " "); s.told != "" && got != s.told {
-		t.Errorf("told %s, want %s", got, s.told)
+	slices.Sort(asked)
+	if got := strings.Join(asked, " "); s.asked != "" && got != s.asked {
+		t.Errorf("asked %s, want %s", got, s.asked)
 	}
-	if lingers := strings.Contains(s.name, "waits for a child"); over.Killed != lingers || lingers == over.Ready.IsZero() {
+	lingers := strings.Contains(s.name, "waits for a child")
+	if over.Killed != lingers || lingers == over.Ready.IsZero() {
 		t.Errorf("%+v, want it killed %v, once it was ready", over, lingers)
 	}
 	if t.Failed() {

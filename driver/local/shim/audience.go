@@ -6,7 +6,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/procs"
 )
 
-// rankVariables are those by which a launcher tells a process which rank it is.
+// rankVariables are those by which a launcher asks a process which rank it is.
 var rankVariables = []string{"LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}
 
 // shells are programs that run a trap of theirs only once the child that they wait for has ended.
@@ -19,8 +19,8 @@ var forwarders = []string{"timeout", "dumb-init"}
 type node struct {
 	procs.Member
 	seen    int  // number of the first look that found it, from 1
-	told    int  // number of the look after which it got the signal; 0 = it did not
-	overdue bool // that was so long ago that it may wait for a child that was not told
+	asked   int  // number of the look after which it got the signal; 0 = it did not
+	overdue bool // that was so long ago that it may wait for a child that was not asked
 }
 
 // isShell goes by the program: a script calls itself by its own name.
@@ -31,9 +31,9 @@ func (n *node) forwards() bool {
 	return slices.Contains(forwarders, n.Program) || slices.Contains(forwarders, n.Name)
 }
 
-// shields reports whether no one below n is told, for n was and lives: it ends those below as it sees fit. A shell does
-// not: its trap waits for its child.
-func (n *node) shields() bool { return n.told > 0 && !n.isShell() }
+// shields reports whether no one below n is asked, for n was and lives: it ends those below as it sees fit. A shell
+// does not: its trap waits for its child.
+func (n *node) shields() bool { return n.asked > 0 && !n.isShell() }
 
 // family is a look at an attempt's processes, as a forest.
 type family struct {
@@ -43,7 +43,7 @@ type family struct {
 	roots []int         // their parents are none of the attempt
 }
 
-// newFamily leaves out whom a shell started after it had been told, with all below them: its trap saves by them.
+// newFamily leaves out whom a shell started after it had been asked, with all below them: its trap saves by them.
 func newFamily(list []node) *family {
 	f := &family{list: list, at: make(map[int]int), below: make(map[int][]int)}
 	for i := range list {
@@ -54,7 +54,7 @@ func newFamily(list []node) *family {
 		switch {
 		case !ok:
 			f.roots = append(f.roots, i)
-		case f.list[parent].told == 0 || list[i].seen <= f.list[parent].told || !f.list[parent].isShell():
+		case f.list[parent].asked == 0 || list[i].seen <= f.list[parent].asked || !f.list[parent].isShell():
 			f.below[list[parent].PID] = append(f.below[list[parent].PID], i)
 		}
 	}
@@ -69,7 +69,7 @@ func newFamily(list []node) *family {
 // get it.
 func audience(to string, main int, list []node) []int {
 	f := newFamily(list)
-	some := slices.ContainsFunc(list, func(n node) bool { return n.told > 0 })
+	some := slices.ContainsFunc(list, func(n node) bool { return n.asked > 0 })
 	switch i, lives := f.at[main]; {
 	case to == "leader" && some:
 		return nil
@@ -80,11 +80,11 @@ func audience(to string, main int, list []node) []int {
 		from     []int
 		forwards bool
 	}{{f.ranks(), false}, {f.roots, false}, {f.roots, true}} {
-		if tell, found := f.handlers(top.from, top.forwards); found {
-			return tell
+		if ask, found := f.handlers(top.from, top.forwards); found {
+			return ask
 		}
 	}
-	return f.untold(f.roots)
+	return f.unasked(f.roots)
 }
 
 // ranks returns the innermost ranks: the processes that were given a variable of a rank that their parents were not,
@@ -129,10 +129,10 @@ func (f *family) walk(from []int, visit func(i int) bool) {
 	}
 }
 
-// untold returns who was not told, from some on downwards.
-func (f *family) untold(from []int) (list []int) {
+// unasked returns who was not asked, from some on downwards.
+func (f *family) unasked(from []int) (list []int) {
 	f.walk(from, func(i int) bool {
-		if f.list[i].told == 0 {
+		if f.list[i].asked == 0 {
 			list = append(list, i)
 		}
 		return true
@@ -140,21 +140,21 @@ func (f *family) untold(from []int) (list []int) {
 	return list
 }
 
-// handlers returns the topmost processes that handle the signal from some on downwards and that were not told, and
-// whether there are any, told ones included. forwards: those that pass it on to all count as well.
-func (f *family) handlers(from []int, forwards bool) (tell []int, found bool) {
+// handlers returns the topmost processes that handle the signal from some on downwards and that were not asked, and
+// whether there are any, asked ones included. forwards: those that pass it on to all count as well.
+func (f *family) handlers(from []int, forwards bool) (ask []int, found bool) {
 	for _, i := range from {
 		if f.shielded(i) {
 			found = true
 			continue
 		}
 		more, any := f.topmost(i, forwards)
-		tell, found = append(tell, more...), found || any
+		ask, found = append(ask, more...), found || any
 	}
-	return tell, found
+	return ask, found
 }
 
-// shielded reports whether a process above i was told and lives.
+// shielded reports whether a process above i was asked and lives.
 func (f *family) shielded(i int) bool {
 	for parent, ok := f.at[f.list[i].Parent]; ok; parent, ok = f.at[f.list[parent].Parent] {
 		if f.list[parent].shields() {
@@ -164,35 +164,35 @@ func (f *family) shielded(i int) bool {
 	return false
 }
 
-// topmost is handlers from one process on. A shell that was told long ago may wait for a child that handles nothing:
-// then all below it are told.
-func (f *family) topmost(i int, forwards bool) (tell []int, found bool) {
+// topmost is handlers from one process on. A shell that was asked long ago may wait for a child that handles nothing:
+// then all below it are asked.
+func (f *family) topmost(i int, forwards bool) (ask []int, found bool) {
 	n := &f.list[i]
 	handles := n.Handles && (forwards || !n.forwards())
-	if found = handles || n.told > 0; handles && n.told == 0 {
-		tell = append(tell, i)
+	if found = handles || n.asked > 0; handles && n.asked == 0 {
+		ask = append(ask, i)
 	}
 	if found && !n.isShell() {
-		return tell, true
+		return ask, true
 	}
 	below := f.below[n.PID]
 	deeper := false
 	for _, k := range below {
 		more, any := f.topmost(k, forwards)
-		tell, deeper = append(tell, more...), deeper || any
+		ask, deeper = append(ask, more...), deeper || any
 	}
 	if n.overdue && !deeper {
-		tell = append(tell, f.untold(below)...)
+		ask = append(ask, f.unasked(below)...)
 	}
-	return tell, found || deeper
+	return ask, found || deeper
 }
 
-// waiting returns the shells that were not told and stand, below none but their like, above someone who was: once their
-// child has ended they would go on with what comes next in the script.
+// waiting returns the shells that were not asked and stand, below none but their like, above someone who was: once
+// their child has ended they would go on with what comes next in the script.
 func (f *family) waiting() (list []int) {
 	above := make(map[int]bool)
 	for i := range f.list {
-		if f.list[i].told > 0 {
+		if f.list[i].asked > 0 {
 			for parent, ok := f.at[f.list[i].Parent]; ok; parent, ok = f.at[f.list[parent].Parent] {
 				above[parent] = true
 			}
@@ -200,7 +200,7 @@ func (f *family) waiting() (list []int) {
 	}
 	f.walk(f.roots, func(i int) bool {
 		n := &f.list[i]
-		if n.told > 0 || !n.isShell() {
+		if n.asked > 0 || !n.isShell() {
 			return false
 		}
 		if above[i] {

@@ -9,8 +9,8 @@ import (
 	"github.com/trainyard/trainyard/driver/local/procs"
 )
 
-// draw reads a tree of processes, a line each, indented by its depth: its program, and what else it is: handles, told,
-// overdue, late (born after all that were told), rank=N (also what it inherits), stopped. The n-th has the pid n.
+// draw reads a tree of processes, a line each, indented by its depth: its program, and what else it is: handles, asked,
+// overdue, late (born after all that were asked), rank=N (also what it inherits), stopped. The n-th has the pid n.
 func draw(t *testing.T, tree string) (list []node) {
 	t.Helper()
 	var above []int // pids by depth
@@ -28,10 +28,10 @@ func draw(t *testing.T, tree string) (list []node) {
 			switch key, value, _ := strings.Cut(word, "="); key {
 			case "handles":
 				n.Handles = true
-			case "told":
-				n.told = 1
+			case "asked":
+				n.asked = 1
 			case "overdue":
-				n.told, n.overdue = 1, true
+				n.asked, n.overdue = 1, true
 			case "late":
 				n.seen = 2
 			case "rank", "task":
@@ -49,26 +49,27 @@ func draw(t *testing.T, tree string) (list []node) {
 	return list
 }
 
-// Ensure that those are told who can save, and no one who should be left alone.
+// Ensure that those are asked who can save, and no one who should be left alone.
 func TestAudience(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, to, tree, want string }{
 		{"topmost", "", "sh\n\tpython handles\n\t\tworker handles\n\tpython handles\n", "2 4"},
 		{"nobody", "", "sh\n\tpython\n\t\tworker\n", "1 2 3"},
-		{"told once", "top", "python handles told\n\tworker handles\n", ""},
-		{"nobody, and all are told", "", "sh told\n\tpython told\nforked\n", ""},
+		{"asked once", "top", "python handles asked\n\tworker handles\n", ""},
+		{"nobody, and all are asked", "", "sh asked\n\tpython asked\nforked\n", ""},
 		{"a shell shields nobody", "", "bash handles\n\tpython handles\n\t\tworker handles\n", "1 2"},
-		{"a told shell shields nobody", "", "bash handles told\n\tpython handles\n", "2"},
-		{"whom a told shell waits for", "", "bash handles told\n\tsleep\n", ""},
+		{"a asked shell shields nobody", "", "bash handles asked\n\tpython handles\n", "2"},
+		{"whom a asked shell waits for", "", "bash handles asked\n\tsleep\n", ""},
 		{"whom it waits for long", "", "bash handles overdue\n\tsh\n\t\tsleep\n\tsleep late\n", "2 3"},
-		{"whom it waits for, who saves", "", "bash handles overdue\n\tsleep\n\tpython handles told\n", ""},
-		{"what saves in a trap", "", "bash handles told\n\trclone handles late\n\t\trclone handles late\n", ""},
-		{"below who is no shell, born late", "", "bash handles told\n\ttorchrun\n\t\tpython handles late\n", "3"},
-		{"ranks", "", "torchrun handles\n\tpython handles rank=0\n\t\tworker handles\n\tpython handles rank=1\n", "2 4"},
+		{"whom it waits for, who saves", "", "bash handles overdue\n\tsleep\n\tpython handles asked\n", ""},
+		{"what saves in a trap", "", "bash handles asked\n\trclone handles late\n\t\trclone handles late\n", ""},
+		{"below who is no shell, born late", "", "bash handles asked\n\ttorchrun\n\t\tpython handles late\n", "3"},
+		{"ranks", "",
+			"torchrun handles\n\tpython handles rank=0\n\t\tworker handles\n\tpython handles rank=1\n", "2 4"},
 		{"innermost ranks", "", "slurmstepd handles\n\ttorchrun handles task=0\n\t\tpython handles rank=0\n", "3"},
 		{"below a rank", "", "torchrun handles\n\tsh rank=0\n\t\tpython handles\n", "3"},
 		{"above ranks that cannot", "", "torchrun handles\n\tpython rank=0\n\tpython rank=1\n", "1"},
-		{"above ranks, told", "", "torchrun handles told\n\tpython handles rank=0\n", ""},
+		{"above ranks, asked", "", "torchrun handles asked\n\tpython handles rank=0\n", ""},
 		{"one rank can", "", "torchrun handles\n\tpython rank=0\n\tpython handles rank=1\n", "3"},
 		{"next to ranks", "", "sh\n\tserver handles\n\ttorchrun handles\n\t\tpython handles rank=0\n", "4"},
 		{"the first process is a rank", "", "python handles rank=0\n\tworker handles\n", "1"},
@@ -76,7 +77,7 @@ func TestAudience(t *testing.T) {
 		{"who passes it on to no one else that can", "", "timeout handles\n\tpython\n", "1"},
 		{"orphans", "", "server\npython handles\n", "2"},
 		{"leader", "leader", "sh\n\tpython handles\n", "1"},
-		{"leader, told", "leader", "sh told\n\tpython handles\n", ""},
+		{"leader, asked", "leader", "sh asked\n\tpython handles\n", ""},
 		{"leader, gone", "leader", "", ""},
 	} {
 		var got []string
@@ -84,7 +85,7 @@ func TestAudience(t *testing.T) {
 			got = append(got, strconv.Itoa(i+1))
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: told %v, want %s of\n%s", c.name, got, c.want, c.tree)
+			t.Errorf("%s: asked %v, want %s of\n%s", c.name, got, c.want, c.tree)
 		}
 	}
 }
@@ -93,11 +94,11 @@ func TestAudience(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	for tree, want := range map[string]string{
-		"sh\n\tsh\n\t\tpython handles told\n\tsh\n":                         "1 2",
-		"bash handles told\n\tpython told\n":                                "",
-		"python\n\tsh\n\t\tpython handles told\n":                           "",
-		"sh\n\ttorchrun\n\t\tsh rank=0\n\t\t\tpython handles told rank=0\n": "1",
-		"sh\n\tpython handles\n":                                            "",
+		"sh\n\tsh\n\t\tpython handles asked\n\tsh\n":                         "1 2",
+		"bash handles asked\n\tpython asked\n":                               "",
+		"python\n\tsh\n\t\tpython handles asked\n":                           "",
+		"sh\n\ttorchrun\n\t\tsh rank=0\n\t\t\tpython handles asked rank=0\n": "1",
+		"sh\n\tpython handles\n":                                             "",
 	} {
 		var got []string
 		for _, i := range newFamily(draw(t, tree)).waiting() {

@@ -132,10 +132,10 @@ type Over struct {
 	StartedBoot time.Duration `json:"started_boot,omitempty"`
 	EndedBoot   time.Duration `json:"ended_boot,omitempty"`
 	BootID      string        `json:"boot_id,omitempty"`
-	Ready       time.Time     `json:"ready,omitzero"` // when it said, having been told, that all is saved
+	Ready       time.Time     `json:"ready,omitzero"` // when it said, having been asked to end, that all is saved
 	// Who got the signal, and who was killed once the grace was over: the first ones, and how many in all.
-	ToldTo      []Recipient `json:"told_to,omitempty"`
-	ToldCount   int         `json:"told_count,omitempty"`
+	Asked       []Recipient `json:"asked,omitempty"`
+	AskedCount  int         `json:"asked_count,omitempty"`
 	KilledOf    []Recipient `json:"killed_of,omitempty"`
 	KilledCount int         `json:"killed_count,omitempty"`
 }

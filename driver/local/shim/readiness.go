@@ -29,11 +29,11 @@ func (r RunDir) ReadySince(path string, at time.Time) bool {
 	return err == nil && info.ModTime().After(at.Add(-kernelTick))
 }
 
-// readiness finds out whether a job that was told to end says that all is saved: by its ready file, or by a word in its
-// output or its file of progress. What it wrote before does not count.
+// readiness finds out whether a job that was asked to end says that all is saved: by its ready file, or by a word in
+// its output or its file of progress. What it wrote before does not count.
 type readiness struct {
 	shim   *shim
-	told   time.Time
+	asked  time.Time
 	reader *progress.Reader
 	logs   []logTail
 }
@@ -48,8 +48,8 @@ type logTail struct {
 // mostUnread is how much of a log is read at a time: the last of it.
 const mostUnread = 1 << 20
 
-func newReadiness(s *shim, told time.Time) *readiness {
-	r := &readiness{shim: s, told: told, reader: progress.NewReader(progress.Own),
+func newReadiness(s *shim, asked time.Time) *readiness {
+	r := &readiness{shim: s, asked: asked, reader: progress.NewReader(progress.Own),
 		logs: []logTail{{name: "output.log", source: progress.Output}, {name: "progress.jsonl", source: progress.File}}}
 	for i := range r.logs {
 		if info, err := os.Lstat(s.record.file(r.logs[i].name)); err == nil {
@@ -61,7 +61,7 @@ func newReadiness(s *shim, told time.Time) *readiness {
 
 // now reports whether the job has said so by now.
 func (r *readiness) now() bool {
-	if r.shim.saidReady() || r.shim.dir.ReadySince(r.shim.order.Save.Ready, r.told) {
+	if r.shim.saidReady() || r.shim.dir.ReadySince(r.shim.order.Save.Ready, r.asked) {
 		return true
 	}
 	for i := range r.logs {

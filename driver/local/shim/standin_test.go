@@ -21,7 +21,7 @@ func standin(args []string) {
 	switch args[0] {
 	case "trainer":
 		os.Exit(trainer(args[1:]))
-	case "saver": // gone with what it saves if it is told
+	case "saver": // gone with what it saves if it is asked
 		time.Sleep(300 * time.Millisecond)
 		fmt.Println("TRAINYARD saved step=1")
 	case "worker":
@@ -73,8 +73,8 @@ func trainer(args []string) int {
 
 func launcher(ranks string, args []string) int {
 	n := int(ranks[0] - '0')
-	told, ended := make(chan os.Signal, 9), make(chan int, n)
-	signal.Notify(told, syscall.SIGTERM)
+	asked, ended := make(chan os.Signal, 9), make(chan int, n)
+	signal.Notify(asked, syscall.SIGTERM)
 	var all []*exec.Cmd
 	for i := range n {
 		rank := exec.Command(args[0], args[1:]...) //nolint:gosec // it is this test, or its script
@@ -92,7 +92,7 @@ func launcher(ranks string, args []string) int {
 	}
 	for left := n; left > 0; {
 		select {
-		case <-told:
+		case <-asked:
 			for _, rank := range all {
 				_ = syscall.Kill(-rank.Process.Pid, syscall.SIGTERM)
 			}

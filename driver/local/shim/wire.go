@@ -22,7 +22,7 @@ type say struct {
 	Epoch int64  `json:"epoch"`           // of the manager
 	Of    string `json:"of,omitempty"`    // job and attempt that it is about, see Order.name; "" = whoever hears it
 	Stop  bool   `json:"stop,omitempty"`  // end the attempt; else only hear of it
-	Ready bool   `json:"ready,omitempty"` // the job, told to end, has told the manager that all is saved
+	Ready bool   `json:"ready,omitempty"` // the job, asked to end, said to the manager that all is saved
 }
 
 // tell is a line from a shim to a manager.
@@ -266,7 +266,7 @@ func Dial(dir RunDir, epoch int64) (*Conn, error) {
 // Stop has the attempt ended: SIGTERM, the grace, SIGKILL. Asked again, it says nothing new.
 func (c *Conn) Stop() error { return c.send(say{Stop: true}) }
 
-// Ready passes on that the job, which was told to end, says that all is saved.
+// Ready passes on that the job, which was asked to end, says that all is saved.
 func (c *Conn) Ready() error { return c.send(say{Ready: true}) }
 
 // Close hangs up; the attempt goes on.
