@@ -94,7 +94,7 @@ func (f *logsFlags) kept(cmd *cobra.Command, dir kept.Folder, args []string) err
 	return err
 }
 
-// ended says on the side how the attempt failed whose output was reported, if it did.
+// ended says on the side how the attempt failed whose output was reported, or what of it was saved.
 func (f *logsFlags) ended(cmd *cobra.Command, c *api.Client, job string, end *api.OutputEnd) error {
 	if end.State == "running" {
 		return nil
@@ -103,8 +103,11 @@ func (f *logsFlags) ended(cmd *cobra.Command, c *api.Client, job string, end *ap
 	if err != nil {
 		return err
 	}
-	if why := doc.Failure; why != nil && (why.Attempt == end.Attempt || why.Attempt == 0 && doc.Attempt == end.Attempt) {
+	switch why := doc.Failure; {
+	case why != nil && (why.Attempt == end.Attempt || why.Attempt == 0 && doc.Attempt == end.Attempt):
 		fmt.Fprintf(cmd.ErrOrStderr(), "-- %s failed: %s\n", client.JobTitle(&doc), api.Printable(why.Text))
+	case why == nil && doc.Text != "" && doc.Attempt == end.Attempt && doc.Outcome != "finished" && len(doc.GPUs) == 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "-- %s stopped: %s\n", client.JobTitle(&doc), api.Printable(doc.Text))
 	}
 	return nil
 }

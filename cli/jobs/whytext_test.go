@@ -31,6 +31,11 @@ func TestWhyEnded(t *testing.T) {
 	if got := whyText(&doc, 80, now); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
+	doc = api.Why{Job: api.Job{ID: 3, Name: "a", State: "waiting", Attempt: 1, Text: "saved (step 1200)\x1b"}, Sentence: "waits"}
+	if got, want := whyText(&doc, 80, now), "job 3 (a) waits.\nstopped   saved (step 1200)"; !strings.HasPrefix(got, want) ||
+		strings.Contains(got, "\x1b") {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // Ensure that one is one: of figures, and of names that are written as a number.
