@@ -31,9 +31,10 @@ func TestWhyEnded(t *testing.T) {
 	if got := whyText(&doc, 80, now); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
-	doc = api.Why{Job: api.Job{ID: 3, Name: "a", State: "waiting", Attempt: 1, Text: "saved (step 1200)\x1b"}, Sentence: "waits"}
-	if got, want := whyText(&doc, 80, now), "job 3 (a) waits.\nstopped   saved (step 1200)"; !strings.HasPrefix(got, want) ||
-		strings.Contains(got, "\x1b") {
+	stopped := api.Job{ID: 3, Name: "a", State: "waiting", Attempt: 1, Text: "saved (step 1200)\x1b"}
+	doc = api.Why{Job: stopped, Sentence: "waits"}
+	want = "job 3 (a) waits.\nstopped   saved (step 1200)"
+	if got := whyText(&doc, 80, now); !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -97,8 +97,8 @@ func TestReadyFile(t *testing.T) {
 	for want, script := range map[string]string{
 		"saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit ` +
 			`0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
-		"told to save, saved nothing: lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' ` +
-			`TERM; sleep 0.3; echo up; while :; do sleep 0.05; done`,
+		"told to save, saved nothing: lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; ` +
+			`trap 'exit 7' TERM; sleep 0.3; echo up; while :; do sleep 0.05; done`,
 	} {
 		dir := t.TempDir()
 		job := task.Task{Command: []string{"sh", "-c", script}, Dir: dir, Grace: time.Minute,

@@ -158,19 +158,16 @@ func TestProofOfMissed(t *testing.T) {
 		Ended: time.Now()}
 	a := &attempt{d: &Driver{}, odo: newReader().a.odo}
 	a.meter = newTail(a, nil, nil)
-	for want, cost := range map[string]loss{
-		"nothing": {known: true, time: time.Minute}, "saved": {known: true, saved: true, at: over.Told},
-		"nothing ": {},
+	for cost, code := range map[loss]int32{
+		{known: true, time: time.Minute}: sched.SavedNothing,
+		{}:                               sched.SavedNothing,
+		{known: true, saved: true, at: over.Told}: sched.SavedWork,
 	} {
 		a.cost = cost
 		e := sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Preempted}
 		proof, ok := a.proof(&e, &over)
-		code := sched.SavedNothing
-		if want == "saved" {
-			code = sched.SavedWork
-		}
 		if !ok || proof.Code != code || proof.Kind != sched.Saved {
-			t.Errorf("%+v, %v, want %s", proof, ok, want)
+			t.Errorf("%+v, %v, want code %d", proof, ok, code)
 		}
 	}
 	for name, x := range map[string]*shim.Over{"crashed": {Started: over.Started}, "no record": nil} {

@@ -60,7 +60,7 @@ var scenes = []scene{
 		asked: "shim.test"},
 	{name: "leader", argv: script("bash", `trap "kill -TERM \$!; wait" TERM; GO trainer -workers 2 & wait`),
 		to: "leader", asked: "bash"},
-	{name: "nobody", argv: script("sh", "trap 'echo TRAINYARD saved step=1; exit 75' USR1; echo TRAINYARD step=1; "+
+	{name: "no one", argv: script("sh", "trap 'echo TRAINYARD saved step=1; exit 75' USR1; echo TRAINYARD step=1; "+
 		"while :; do sleep 0.1; done"), signal: "USR1"},
 
 	{name: "Python", argv: []string{"PY"}, asked: "python3"},

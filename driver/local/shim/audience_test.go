@@ -54,11 +54,11 @@ func TestAudience(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, to, tree, want string }{
 		{"topmost", "", "sh\n\tpython handles\n\t\tworker handles\n\tpython handles\n", "2 4"},
-		{"nobody", "", "sh\n\tpython\n\t\tworker\n", "1 2 3"},
+		{"no one", "", "sh\n\tpython\n\t\tworker\n", "1 2 3"},
 		{"asked once", "top", "python handles asked\n\tworker handles\n", ""},
-		{"nobody, and all are asked", "", "sh asked\n\tpython asked\nforked\n", ""},
-		{"a shell shields nobody", "", "bash handles\n\tpython handles\n\t\tworker handles\n", "1 2"},
-		{"a asked shell shields nobody", "", "bash handles asked\n\tpython handles\n", "2"},
+		{"no one, and all are asked", "", "sh asked\n\tpython asked\nforked\n", ""},
+		{"a shell shields no one", "", "bash handles\n\tpython handles\n\t\tworker handles\n", "1 2"},
+		{"a asked shell shields no one", "", "bash handles asked\n\tpython handles\n", "2"},
 		{"whom a asked shell waits for", "", "bash handles asked\n\tsleep\n", ""},
 		{"whom it waits for long", "", "bash handles overdue\n\tsh\n\t\tsleep\n\tsleep late\n", "2 3"},
 		{"whom it waits for, who saves", "", "bash handles overdue\n\tsleep\n\tpython handles asked\n", ""},

@@ -41,21 +41,30 @@ func trainer(args []string) int {
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
-	asked, died := make(chan os.Signal, 9), make(chan error, *workers)
+	asked, died := make(chan os.Signal, 9), make(chan struct{}, *workers)
 	if *late == 0 {
 		signal.Notify(asked, syscall.SIGTERM)
 	} else {
 		signal.Ignore(syscall.SIGTERM)
 		time.AfterFunc(*late, func() { signal.Notify(asked, syscall.SIGTERM) })
 	}
+	var started []*os.Process
 	for range *workers {
 		w := exec.Command(os.Args[0], "standin", "worker") //nolint:gosec // it is this test
 		if err := w.Start(); err != nil {
 			return 1
 		}
-		go func() { died <- w.Wait() }()
-		defer func() { _ = w.Process.Kill() }()
+		go func() {
+			_ = w.Wait()
+			died <- struct{}{}
+		}()
+		started = append(started, w.Process)
 	}
+	defer func() {
+		for _, w := range started {
+			_ = w.Kill()
+		}
+	}()
 	rank := os.Getenv("LOCAL_RANK")
 	for step := 1; ; step++ {
 		select {
