@@ -13,6 +13,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// savedNothing is how the text of an end starts that cost all.
+const savedNothing = "told to save, saved nothing: lost"
+
 // Ensure that the work kept is that of the newest checkpoint that can be whole, or all of it where the ready file is
 // newer than the order to end, or the last words say so; and that an exit code says nothing.
 func TestKept(t *testing.T) {
@@ -36,7 +39,7 @@ func TestKept(t *testing.T) {
 		"saved before": {over: stopped, files: map[string]int{"a": 20, "deep/b": 70}, want: all - 30,
 			text: "last saved 30 s before: lost 30 s"},
 		"saved by an earlier one": {over: stopped, files: map[string]int{"a": -20}, want: all - 100,
-			text: "told to save, saved nothing: lost 1 min"},
+			text: savedNothing + " 1 min"},
 		"half written": {over: stopped, files: map[string]int{"a": 60, "b.tmp": 105, "c.new": 105,
 			".d": 105, ".e/f": 105}, want: all - 40, text: "last saved 40 s before: lost 40 s"},
 		"ready": {over: stopped, save: task.Checkpoint{Ready: "done"},
@@ -47,7 +50,7 @@ func TestKept(t *testing.T) {
 			files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40,
 			text: "last saved 40 s before: lost 40 s"},
 		"not even a checkpoint": {over: stopped, save: task.Checkpoint{Ready: "done"}, want: all - 100,
-			text: "told to save, saved nothing: lost 1 min"},
+			text: savedNothing + " 1 min"},
 		"crashed": {over: crashed, files: map[string]int{"a": 80}, want: all - 30,
 			text: "last saved 30 s before: lost 30 s"},
 		"crashed, ready or not": {over: crashed, save: task.Checkpoint{Ready: "done"},
@@ -97,7 +100,7 @@ func TestReadyFile(t *testing.T) {
 	for want, script := range map[string]string{
 		"saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit ` +
 			`0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
-		"told to save, saved nothing: lost": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; ` +
+		savedNothing: `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; ` +
 			`trap 'exit 7' TERM; sleep 0.3; echo up; while :; do sleep 0.05; done`,
 	} {
 		dir := t.TempDir()
@@ -128,13 +131,13 @@ func TestLossText(t *testing.T) {
 		over  *shim.Over
 		steps int64
 	}{
-		"saved (step 1200)": {loss{saved: true}, stopped, 1200},
-		"saved":             {loss{saved: true}, stopped, 0},
-		"told to save, saved nothing: lost 41 min": {loss{time: 41*time.Minute + 20*time.Second}, stopped, 1200},
-		"last saved 3 min before: lost 3 min":      {loss{time: 3 * time.Minute, saved: true}, stopped, 1200},
-		"saved nothing: lost 3 h 12 min":           {loss{time: 192 * time.Minute}, &shim.Over{}, 7},
-		"last saved 0.4 s before: lost 0.4 s":      {loss{time: 402 * time.Millisecond, saved: true}, stopped, 7},
-		"last saved 59 s before: lost 59 s":        {loss{time: 59940 * time.Millisecond, saved: true}, stopped, 7},
+		"saved (step 1200)":                   {loss{saved: true}, stopped, 1200},
+		"saved":                               {loss{saved: true}, stopped, 0},
+		savedNothing + " 41 min":              {loss{time: 41*time.Minute + 20*time.Second}, stopped, 1200},
+		"last saved 3 min before: lost 3 min": {loss{time: 3 * time.Minute, saved: true}, stopped, 1200},
+		"saved nothing: lost 3 h 12 min":      {loss{time: 192 * time.Minute}, &shim.Over{}, 7},
+		"last saved 0.4 s before: lost 0.4 s": {loss{time: 402 * time.Millisecond, saved: true}, stopped, 7},
+		"last saved 59 s before: lost 59 s":   {loss{time: 59940 * time.Millisecond, saved: true}, stopped, 7},
 	} {
 		if got := c.loss.text(c.over, c.steps); got != want {
 			t.Errorf("%q, want %q", got, want)
