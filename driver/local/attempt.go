@@ -327,7 +327,7 @@ func (a *attempt) refutes(over *shim.Over) bool {
 // devices of the attempt alone.
 func (a *attempt) believed(over *shim.Over) *shim.Over {
 	o, now := *over, time.Now()
-	for _, t := range []*time.Time{&o.Started, &o.Told, &o.Ended} {
+	for _, t := range []*time.Time{&o.Started, &o.Told, &o.Ready, &o.Ended} {
 		switch {
 		case t.IsZero() && t != &o.Ended:
 		case t.Before(a.since):
