@@ -43,7 +43,7 @@ func Dial(dir string) (*Client, error) {
 	}
 	c := &Client{base: "http://" + HostName, name: dir, folder: folder}
 	c.via(&http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", address)
+		return DialSocket(ctx, folder, address)
 	}})
 	return c, nil
 }
@@ -300,7 +300,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte, heade
 
 // failed is the error of a request that was not answered.
 func (c *Client) failed(ctx context.Context, err error) error {
-	late, command := net.Error(nil), (*commandError)(nil)
+	late, command, stranger := net.Error(nil), (*commandError)(nil), (*strangerError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -308,6 +308,8 @@ func (c *Client) failed(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w: %w", c.name, ErrNoManager, command)
 	case errors.As(err, &late) && late.Timeout():
 		return fmt.Errorf("%s: %w: it does not answer; is it stopped?", c.name, ErrNoManager)
+	case errors.As(err, &stranger):
+		return fmt.Errorf("%s: %w", c.name, stranger)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: its socket is not open to you", c.name, ErrForbidden)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):

@@ -204,6 +204,9 @@ func (c *choice) dial() (*api.Client, error) {
 
 // NoManager is the error of a folder that no manager serves.
 func NoManager(dir string, err error) error {
+	if errors.Is(err, api.ErrForbidden) {
+		return ApiError(fmt.Errorf("%s: %w", dir, err))
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return ApiError(fmt.Errorf("%s: %w: its socket is not open to you", dir, api.ErrForbidden))
 	}

@@ -33,7 +33,7 @@ trainyard context add lab --command 'ssh lab trainyard connect'.`,
 				return client.NoManager(dir, err)
 			}
 			defer folder.Close()
-			conn, err := net.Dial("unix", address)
+			conn, err := api.DialSocket(cmd.Context(), folder, address)
 			if err != nil {
 				return client.NoManager(dir, err)
 			}

@@ -49,6 +49,9 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	if f.work.Dry {
 		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", term.Counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
+	if err = notOurs(access.CheckFolder(o.Dir)); err != nil {
+		return err
+	}
 	meter := server.NewMeter()
 	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
 	m, err := manager.Open(cmd.Context(), o)

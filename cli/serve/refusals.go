@@ -6,6 +6,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -16,6 +17,14 @@ func refused(err error) error {
 		return &term.CodedError{Code: term.ExitRefused, Err: err}
 	}
 	return term.Usage(err)
+}
+
+// notOurs gives the error of a folder that others own or can write its exit code.
+func notOurs(err error) error {
+	if errors.Is(err, access.ErrOthers) {
+		return &term.CodedError{Code: term.ExitPermission, Err: err}
+	}
+	return err
 }
 
 // managerError gives an error about the state folder its exit code.

@@ -50,7 +50,10 @@ When it stops, is killed or crashes, jobs that run go on, and the next serve of
 the folder takes them over. Another --system than last time takes over as well.
 
 It listens on a socket in the folder, which only its owner can reach. --listen
-has it listen on the network too, with TLS, for those who have a token.`,
+has it listen on the network too, with TLS, for those who have a token.
+
+Jobs run as whoever serves. So a folder is refused if another user but root owns
+it, or can write it or a folder on the way to it, and so is --group as root.`,
 		Example: `  trainyard serve
   trainyard serve --slots 4 --system tiresias-las --set '*.min_run=60'`,
 		Args: term.Exactly(),
@@ -84,6 +87,9 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if err = notOurs(access.CheckPath(dir)); err != nil {
 		return err
 	}
 	f.begun = kept.Folder(dir).Slots()
@@ -140,6 +146,10 @@ func (f *serveFlags) check() error {
 	}
 	if keep := time.Duration(f.keep); f.keeps && keep < time.Hour {
 		return term.Usagef("--keep %v, want at least 1h, as 30d or 12h", keep)
+	}
+	if f.group >= 0 && os.Geteuid() == 0 {
+		return term.Refusedf("--group %d: this serves as root, so all of that group would run what they like as root; "+
+			"serve as another user, or make each a token for --listen", f.group)
 	}
 	return nil
 }
