@@ -113,12 +113,19 @@ func (c *Client) Job(ctx context.Context, job string) (doc Job, err error) {
 	return doc, err
 }
 
-// Wait returns how a job stands once it is done.
+// Wait returns how a job stands once it is done. Where too many streams are open it asks again until there is room.
 func (c *Client) Wait(ctx context.Context, job string) (doc Job, err error) {
-	for {
-		if err := c.get(ctx, jobPath(job, "wait")+"?seconds=10", &doc); err != nil || doc.State == "done" {
+	for tries := 0; ; {
+		err := c.get(ctx, jobPath(job, "wait")+"?seconds=10", &doc)
+		if errors.Is(err, ErrBusy) && ctx.Err() == nil {
+			tries++
+			rest(ctx, tries)
+			continue
+		}
+		if err != nil || doc.State == "done" {
 			return doc, err
 		}
+		tries = 0
 		job = doc.name() // a later job may have the one that was given
 	}
 }
@@ -244,8 +251,12 @@ func checkLength(body []byte) error {
 
 // ask asks for a document. Where nothing is changed it asks again while the manager is away.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc any) error {
-	for {
+	for tries := 1; ; tries++ {
 		err := c.askOnce(ctx, method, path, body, doc)
+		if method == http.MethodGet && hungUp(err, tries) && ctx.Err() == nil {
+			rest(ctx, tries)
+			continue
+		}
 		if method != http.MethodGet || !c.away.outlasts(ctx, err) {
 			return err
 		}
@@ -316,6 +327,16 @@ func (c *Client) failed(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w", c.name, ErrNoManager)
 	}
 	return fmt.Errorf("%s: %w: %w", c.name, ErrNoManager, err)
+}
+
+// mostHangUps is how many times in a row a connection may be closed without an answer.
+const mostHangUps = 20
+
+// hungUp reports whether a request failed so many times, and now since the connection was closed before an answer: that
+// may be for want of room, or as the manager died, which the next request shows.
+func hungUp(err error, tries int) bool {
+	return tries < mostHangUps && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE))
 }
 
 // problem is the error that an answer has.

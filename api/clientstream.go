@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,11 +77,19 @@ type errEnough struct{ error }
 const again = 250 * time.Millisecond
 
 // follow calls show with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks
-// is asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast.
+// is asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast. So
+// is one that is refused because too many are open.
 func (c *Client) follow(ctx context.Context, path string, show func(StreamEvent) error) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
-	for {
+	for tries := 0; ; {
 		broke, err := c.stream(ctx, path, header, show)
+		if !broke && !errors.As(err, new(errEnough)) && (errors.Is(err, ErrBusy) || hungUp(err, tries)) &&
+			ctx.Err() == nil {
+			tries++
+			rest(ctx, tries)
+			continue
+		}
+		tries = 0
 		end := errEnough{}
 		switch {
 		case errors.As(err, &end) && errors.Is(end.error, io.EOF):
@@ -96,11 +105,23 @@ func (c *Client) follow(ctx context.Context, path string, show func(StreamEvent)
 	}
 }
 
+// mostRests is how many times longer than the first the rest between requests that are refused becomes.
+const mostRests = 8
+
+// rest waits before a request is made once more that was refused so many times because others are too many. Those who
+// wait do not all ask at the same time.
+func rest(ctx context.Context, refused int) {
+	longest := again * time.Duration(min(refused, mostRests))
+	pauseFor(ctx, longest/2+rand.N(longest/2))
+}
+
 // pause waits until something may be asked for again, or ctx ends, which the next request says.
-func pause(ctx context.Context) {
+func pause(ctx context.Context) { pauseFor(ctx, again) }
+
+func pauseFor(ctx context.Context, long time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(again):
+	case <-time.After(long):
 	}
 }
 

@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"syscall"
+	"time"
 )
 
 // HostName is what clients call the manager at the other end of a unix socket.
@@ -22,10 +25,17 @@ func (e *strangerError) Error() string {
 // Unwrap returns ErrForbidden.
 func (e *strangerError) Unwrap() error { return ErrForbidden }
 
+// queueFull is how long to wait where so many connect to a socket that no more can wait to be let in.
+const queueFull = 5 * time.Millisecond
+
 // DialSocket connects to a control socket, which Socket has named. ErrForbidden: another user than the owner of the
 // folder and root listens there.
 func DialSocket(ctx context.Context, folder *os.File, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", address)
+	for end := time.Now().Add(Patience); errors.Is(err, syscall.EAGAIN) && time.Now().Before(end) && ctx.Err() == nil; {
+		pauseFor(ctx, queueFull)
+		conn, err = (&net.Dialer{}).DialContext(ctx, "unix", address)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -140,9 +140,9 @@ type Within struct {
 
 // Resize is another width for a job.
 type Resize struct {
-	Min  int `json:"gpus_min,omitempty"`
-	Want int `json:"gpus_want,omitempty"`
-	Max  int `json:"gpus_max,omitempty"`
+	Min  int `json:"gpus_min,omitempty" maximum:"2147483647"`
+	Want int `json:"gpus_want,omitempty" maximum:"2147483647"`
+	Max  int `json:"gpus_max,omitempty" maximum:"2147483647"`
 }
 
 // Why is why a job stands as it does, and what would change that.

@@ -10,5 +10,6 @@ const (
 	MaxBody    = 1 << 20          // bytes that may be sent
 	MaxJobs    = 2 << 20          // bytes of a Submission
 	MaxHeaders = 32 << 10         // bytes of the headers of a request
+	MaxSeq     = 1<<53 - 1        // number of an event: what numbers of JSON hold exactly
 	MaxEvent   = 32 << 20         // bytes of a line of a stream: of a log it grows with the GPUs of a target only
 )

@@ -87,6 +87,9 @@ func (h *Host) Events(ctx context.Context, from uint64, show func(seq uint64, li
 				return fmt.Errorf("host: event %d of %d is not in the log", at, last)
 			}
 			for _, line := range lines {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
 				if err := show(at, line); err != nil {
 					return err
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 type explainInput struct {
-	Seq uint64 `path:"seq" doc:"number of an event of the log"`
+	Seq uint64 `path:"seq" minimum:"0" maximum:"9007199254740991" doc:"number of an event of the log"`
 }
 
 // explain decides a decision of the log again.

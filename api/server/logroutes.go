@@ -81,9 +81,9 @@ func (in *eventsInput) first(next uint64) (uint64, error) {
 	if text == "" {
 		return next, nil
 	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("%w: event %q, want a number", api.ErrMalformed, text)
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n > api.MaxSeq {
+		return 0, fmt.Errorf("%w: event %.40q, want a number from 0 to %d", api.ErrMalformed, text, uint64(api.MaxSeq))
 	}
 	return n + behind, nil
 }

@@ -149,7 +149,7 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 	send(descService, prometheus.CounterValue, t.service)
 	send(descLost, prometheus.CounterValue, t.lost, "stopped-for-others")
 	send(descEnergy, prometheus.CounterValue, t.energy)
-	send(descStreams, prometheus.GaugeValue, float64(len(x.s.guard.streams)))
+	send(descStreams, prometheus.GaugeValue, float64(x.s.guard.streams.open()))
 }
 
 // count counts the jobs and GPUs of a View.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 
@@ -41,6 +42,33 @@ func (s *Server) operation(method, path, id, summary string) huma.Operation {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}
 	return op
+}
+
+// bound gives each integer of a query or path that has no bound one that an int32 holds: what is behind takes no more.
+func (s *Server) bound() {
+	for _, path := range s.docs.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Post} {
+			if op == nil {
+				continue
+			}
+			for _, p := range op.Parameters {
+				if p.Schema.Type == huma.TypeInteger {
+					boundOne(p.Schema)
+				}
+			}
+		}
+	}
+}
+
+func boundOne(x *huma.Schema) {
+	least, most := 0.0, float64(math.MaxInt32)
+	if x.Minimum == nil {
+		x.Minimum = &least
+	}
+	if x.Maximum == nil {
+		x.Maximum = &most
+	}
+	x.PrecomputeMessages()
 }
 
 // ofMachine are the fields, by document, that only one machine has: there they are always given, or wanted.

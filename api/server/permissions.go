@@ -14,6 +14,7 @@ type rule struct {
 	within time.Duration // it is answered; 0 = Patience
 	always bool          // it is answered by a process that does not decide at present too
 	stream bool          // lasts until the client has enough: it has no deadline, but there are few of them at a time
+	few    int           // of it alone; 0 = as many as of others
 }
 
 // rules is the table of all that may be asked for. What it does not name is refused to all.
@@ -30,7 +31,7 @@ var rules = map[string]rule{
 	"GET /v1/jobs/{job}/wait": {least: api.Viewer, stream: true},
 	"GET /v1/jobs/{job}/logs": {least: api.Viewer, stream: true},
 	"GET /v1/events":          {least: api.Viewer, stream: true},
-	"GET /v1/log":             {least: api.Viewer, stream: true},
+	"GET /v1/log":             {least: api.Viewer, stream: true, few: 2},
 
 	"POST /v1/jobs":               {least: api.User, body: api.MaxJobs, within: api.Submitting},
 	"POST /v1/jobs/{job}/cancel":  {least: api.User, own: true},

@@ -20,10 +20,7 @@ import (
 )
 
 // Limits of requests.
-const (
-	writing    = time.Minute // for an answer, or a piece of a stream, to be taken
-	maxStreams = 64
-)
+const writing = time.Minute // for an answer, or a piece of a stream, to be taken
 
 // caller is who asks, and about which job, as the guard found it: what is decided about a job and what is done to it
 // must not be about two jobs of a name.
@@ -60,7 +57,7 @@ type guard struct {
 	sole    func(ctx context.Context, c *caller, job string) error
 	missing func(operation string) (instead string, missing bool)
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
-	streams chan struct{} // as many as there may be
+	streams *streams
 }
 
 // ServeHTTP lets a request pass or refuses it.
@@ -73,11 +70,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = control.SetWriteDeadline(time.Now().Add(writing)) // what an earlier request of the connection set is over
 	c, ru, err := g.check(r)
 	if err == nil && ru.stream {
-		select {
-		case g.streams <- struct{}{}:
-			defer func() { <-g.streams }()
-		default:
-			err = fmt.Errorf("%w: %d streams are open", api.ErrBusy, cap(g.streams))
+		var leave func()
+		if leave, err = g.streams.enter(r, &c, ru.few); err == nil {
+			defer leave()
 		}
 	}
 	if err != nil {

@@ -57,6 +57,8 @@ type rig struct {
 	client *api.Client // over the unix socket
 	pool   *x509.CertPool
 	url    string // over the network
+
+	ways map[bool]*http.Client // see overSocket
 }
 
 // newRig starts a manager of slots without jobs and serves it, over the network as well if tokens are made by setup.
@@ -181,6 +183,28 @@ func newCert(t testing.TB, name string) (cert, key []byte, leaf *x509.Certificat
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 		Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), leaf
+}
+
+// overSocket returns a way to ask over the socket as is, kept open between requests or not.
+func (r *rig) overSocket(kept bool) *http.Client {
+	r.Helper()
+	if r.ways[kept] == nil {
+		folder, address, err := api.Socket(r.dir)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.Cleanup(func() { _ = folder.Close() })
+		c := &http.Client{Timeout: waitLong, Transport: &http.Transport{DisableKeepAlives: !kept,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return api.DialSocket(ctx, folder, address)
+			}}}
+		r.Cleanup(c.CloseIdleConnections)
+		if r.ways == nil {
+			r.ways = make(map[bool]*http.Client)
+		}
+		r.ways[kept] = c
+	}
+	return r.ways[kept]
 }
 
 // token makes a token for a role.

@@ -24,6 +24,7 @@ type Options struct {
 	Site    site.Site
 	Meter   *Meter // among the sinks of the host
 	Version string // of this program
+	Streams int    // that there may be over the socket, see streams; 0 = 64
 	Log     *slog.Logger
 }
 
@@ -53,10 +54,11 @@ func New(o Options) (*Server, error) {
 		explaining: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	s.guard = &guard{mux: mux, rules: rules, ids: make(map[string]string), site: o.Site, find: s.find, sole: s.sole,
-		missing: s.missing, owner: s.ownerOf, streams: make(chan struct{}, maxStreams)}
+		missing: s.missing, owner: s.ownerOf, streams: newStreams(o.Streams)}
 	s.docs = humago.New(mux, huma.Config{OpenAPI: describe(o.Version), Formats: huma.DefaultFormats,
 		DefaultFormat: "application/json", RejectUnknownQueryParameters: true})
 	s.routes()
+	s.bound()
 	s.require()
 	s.metrics = s.newMetrics()
 	return s, nil

@@ -65,7 +65,7 @@ func (r *Reading) Settle() error {
 	now, _ := r.Current()
 	at := r.From
 	switch {
-	case at.Attempt > max(now.Attempts, 1):
+	case at.Attempt < 0 || at.Attempt > max(now.Attempts, 1):
 		return fmt.Errorf("%w: attempt %d, there were %d", api.ErrRefused, at.Attempt, now.Attempts)
 	case at.Attempt == 0 && r.Since.IsZero():
 		at.Attempt = max(now.Attempts, 1)
@@ -98,7 +98,7 @@ func (r *Reading) Run(ctx context.Context) error {
 		open = nil
 	}
 	defer shut()
-	for at := r.From; ; {
+	for at := r.From; ctx.Err() == nil; {
 		now, changed := r.Current()
 		more, err := r.step(ctx, &open, &at, now)
 		switch {
@@ -120,6 +120,7 @@ func (r *Reading) Run(ctx context.Context) error {
 		case <-time.After(pollOutput):
 		}
 	}
+	return ctx.Err()
 }
 
 // step takes the next piece, if there is one, of an attempt that may have nothing open yet.

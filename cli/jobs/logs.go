@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,8 +56,8 @@ func (f *logsFlags) check(cmd *cobra.Command, _ []string) error {
 	switch {
 	case set("tail") && f.tail < 0:
 		return term.Usagef("--tail %d, want >= 0", f.tail)
-	case set("attempt") && f.attempt <= 0:
-		return term.Usagef("--attempt %d, want > 0", f.attempt)
+	case set("attempt") && (f.attempt <= 0 || f.attempt > math.MaxInt32):
+		return term.Usagef("--attempt %d, want > 0 and at most %d", f.attempt, math.MaxInt32)
 	case set("since") && f.since <= 0:
 		return term.Usagef("--since %v, want > 0", f.since)
 	}

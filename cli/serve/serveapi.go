@@ -8,13 +8,13 @@ import (
 
 // listen serves the API of a manager to those whom a names, until stop is called.
 func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a access.Options) (stop func(), err error) {
-	a.Dir, a.Log = m.Dir(), o.Log
+	a.Dir, a.Log, a.Room = m.Dir(), o.Log, access.RoomNow()
 	door, err := access.New(a)
 	if err != nil {
 		return nil, err
 	}
 	answers, err := server.New(server.Options{Host: m, Site: manager.NewSite(m, door), Meter: meter, Version: o.Version,
-		Log: o.Log})
+		Streams: a.Room.Streams, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

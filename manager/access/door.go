@@ -27,6 +27,7 @@ type Options struct {
 	Cert    string // file of the certificate, in PEM
 	Key     string // file of its key
 	Log     *slog.Logger
+	Room    Room // how many connections there may be; zero = RoomNow
 }
 
 // Door is how a manager is reached: it knows who asks, and what he may do.
@@ -41,6 +42,9 @@ type Door struct {
 func New(o Options) (*Door, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Room == (Room{}) {
+		o.Room = RoomNow()
 	}
 	info, err := os.Stat(o.Dir)
 	if err != nil {

@@ -23,7 +23,9 @@ func (d *Door) Listen(answers http.Handler) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: control socket: %w", err)
 	}
-	listeners := []net.Listener{l}
+	room := d.o.Room
+	// a quarter is kept for others than the one who has the most
+	listeners := []net.Listener{newGate(l, room.Socket, room.Socket-room.Socket/4, userOf)}
 	if d.o.Network != "" {
 		n, err := d.ListenNetwork()
 		if err != nil {
@@ -32,8 +34,8 @@ func (d *Door) Listen(answers http.Handler) (stop func(), err error) {
 		listeners = append(listeners, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &http.Server{Handler: answers, ConnContext: WithPeer, ReadHeaderTimeout: api.Patience,
-		IdleTimeout:    2 * time.Minute,
+	server := &http.Server{Handler: answers, ConnContext: WithPeer, ConnState: noteState,
+		ReadHeaderTimeout: api.Patience, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: api.MaxHeaders, DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		Protocols:   new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
@@ -128,6 +130,8 @@ func (d *Door) ListenNetwork() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
+	most := d.o.Room.Network
+	return tls.NewListener(newGate(l, most, min(EachAddress, most), addressOf), &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
 		ClientAuth: tls.RequestClientCert, NextProtos: []string{"http/1.1"}}), nil
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os/user"
 	"strconv"
@@ -18,11 +19,21 @@ type Peer struct {
 
 // WithPeer notes the peer of a connection over a unix socket.
 func WithPeer(ctx context.Context, c net.Conn) context.Context {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
+	if h, ok := c.(*held); ok {
+		c = h.Conn
+	}
+	if _, ok := c.(*net.UnixConn); !ok {
 		return ctx
 	}
-	var p Peer
+	return context.WithValue(ctx, peerKey{}, peerAt(c))
+}
+
+// peerAt returns the peer of a connection over a unix socket.
+func peerAt(c net.Conn) (p Peer) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return Peer{Err: errors.ErrUnsupported}
+	}
 	raw, err := u.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
@@ -32,7 +43,7 @@ func WithPeer(ctx context.Context, c net.Conn) context.Context {
 	if err != nil {
 		p.Err = err
 	}
-	return context.WithValue(ctx, peerKey{}, p)
+	return p
 }
 
 // PeerOf returns the peer of a request that came over a unix socket.
