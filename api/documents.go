@@ -169,6 +169,7 @@ type Why struct {
 	Last     *Displaced `json:"preempted,omitempty"`
 	Stops    string     `json:"may_be_stopped,omitempty" doc:"whether it may be stopped for others, by what, and what is lost then; nothing where no job is"`
 	StakeSec float64    `json:"at_stake_s,omitempty" doc:"work that is lost if it is stopped now, in seconds on the GPUs asked for"`
+	Remark   string     `json:"remark,omitempty" doc:"on how it is watched: a progress pattern that was dropped"`
 }
 
 // Ahead is a job before another one.

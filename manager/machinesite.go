@@ -90,6 +90,14 @@ func (s *Site) Explain(ctx context.Context, seq uint64) (*host.Decision, error) 
 	return s.m.Explain(ctx, seq)
 }
 
+// Remark returns what the user of a job should know of how it is watched.
+func (s *Site) Remark(job sched.JobID) string {
+	if d := s.m.driver.Load(); d != nil {
+		return d.Remark(job)
+	}
+	return ""
+}
+
 // Measure adds what the device back-end saw last.
 func (s *Site) Measure(docs []api.GPU) {
 	list := s.m.Devices()

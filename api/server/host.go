@@ -51,6 +51,12 @@ type Explainer interface {
 	Explain(ctx context.Context, seq uint64) (*Decision, error)
 }
 
+// Remarker is a Site that watches its jobs itself.
+type Remarker interface {
+	// Remark returns what the user of a job should know of how that is watched; "" = nothing.
+	Remark(job sched.JobID) string
+}
+
 // Planner is a Batch that knows when its jobs would start; without it nothing is known.
 type Planner interface {
 	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)

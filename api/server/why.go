@@ -84,6 +84,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {
 		answer.Sentence = why
 	}
+	if r, able := s.o.Site.(Remarker); able {
+		answer.Remark = r.Remark(id)
+	}
 	return answer, nil
 }
 

@@ -2,7 +2,9 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Ensure that lines are read by the user's pattern, that only those for us are believed next to it, and what is wrong
@@ -62,4 +64,59 @@ func FuzzPattern(f *testing.F) {
 			t.Errorf("%q of %q: %+v", text, line, m)
 		}
 	})
+}
+
+// Ensure that a pattern that is slow is dropped within a line of its 100 ms, that one that is fast never is, though
+// lines of a job that writes too much are passed over until the next second, and that lines made for us always count.
+func TestPatternIsBounded(t *testing.T) {
+	p, err := ParsePattern(`^it (?P<step>\d+)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := func(r *Reader, text string) (steps []int64) {
+		for m := range r.Read(Output, []byte(text)) {
+			steps = append(steps, m.Step)
+		}
+		return steps
+	}
+	const line = "it 7 of something that is a little longer\n"
+	for _, c := range []struct {
+		each    time.Duration // that a line takes
+		count   int           // lines in a chunk
+		read    int           // that are read of the first
+		dropped bool
+	}{
+		{each: 30 * time.Millisecond, count: 1000, read: 4, dropped: true},
+		{each: time.Second, count: 1000, read: 1, dropped: true},
+		{each: PatternTime / 10000, count: 11000, read: 11000},
+		{each: time.Nanosecond, count: 1000, read: 1000},
+	} {
+		r := NewReader(Auto)
+		r.Match(p)
+		var cpu time.Duration
+		looks := 0
+		r.Bound(func() time.Duration {
+			if looks++; looks%2 == 0 {
+				cpu += c.each
+			}
+			return cpu
+		})
+		if got := lines(r, strings.Repeat(line, c.count)); len(got) != c.read || r.Dropped() != c.dropped {
+			t.Errorf("%+v: %d lines, dropped %t", c, len(got), r.Dropped())
+		}
+		if c.dropped {
+			r.budget.since = r.budget.since.Add(-time.Hour)
+		}
+		spent := r.Spent()
+		if got := lines(r, line); (len(got) == 0) != (c.dropped || spent) {
+			t.Errorf("%+v: %d lines later, spent %t", c, len(got), spent)
+		}
+		r.budget.since = r.budget.since.Add(-time.Hour)
+		if got := lines(r, line); (len(got) == 0) != c.dropped {
+			t.Errorf("%+v: %d lines an hour later", c, len(got))
+		}
+		if got := lines(r, "TRAINYARD step=9\n"); len(got) != 1 || got[0] != 9 {
+			t.Errorf("%+v: %v of a line made for us", c, got)
+		}
+	}
 }

@@ -64,6 +64,7 @@ const (
 type Reader struct {
 	from   From
 	match  *Pattern // nil = none
+	budget budget   // of match
 	skims  bool
 	lines  [sources]splitter
 	buffer []byte       // of a line without escape sequences
@@ -87,6 +88,7 @@ func (r *Reader) Skim(on bool) { r.skims = on }
 func (r *Reader) Read(source Source, chunk []byte) iter.Seq[Reading] {
 	return func(yield func(Reading) bool) {
 		s := &r.lines[source]
+		_ = r.Spent() // whether lines of this chunk are passed over
 		for {
 			if r.skims && len(s.begun) == 0 {
 				chunk = fromMark(chunk)
@@ -125,7 +127,7 @@ func (r *Reader) line(source Source, line []byte) Reading {
 	}
 	line, r.buffer = plainText(r.buffer, line)
 	if r.match != nil {
-		return r.judge(r.match.read(line), ofDictionary)
+		return r.judge(r.matchLine(line), ofDictionary)
 	}
 	return r.log(line)
 }

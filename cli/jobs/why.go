@@ -94,13 +94,17 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	return b.String()
 }
 
-// stopsText says whether a job may be stopped for others, and how it last was.
+// stopsText says whether a job may be stopped for others, and how it last was, and what is to be known of how it is
+// watched.
 func stopsText(doc *api.Why, width int, now time.Time) (text string) {
 	if doc.Stops != "" {
 		text = term.Entry("stops", "it "+doc.Stops, width)
 	}
 	if d := doc.Last; d != nil {
 		text += term.Entry("lost", lostText(d, now), width)
+	}
+	if doc.Remark != "" {
+		text += term.Entry("remark", api.Printable(doc.Remark), width)
 	}
 	return text
 }

@@ -12,21 +12,22 @@ import (
 // attemptBook is what a driver knows of attempts: those that live, and what of earlier ones counts for the next. It
 // belongs to the engine's goroutine, but for others.
 type attemptBook struct {
-	mu       sync.Mutex               // of live, for others
+	mu       sync.Mutex               // of live and remarks, for others
 	live     map[sched.JobID]*attempt // alive, or about to be
 	ended    map[sched.JobID]int32    // the last attempt whose end was reported
 	lost     map[sched.JobID]int      // ends in a row of which the reason is not known
 	watched  map[sched.JobID]bool     // epochs wanted
 	epochs   map[sched.JobID]int64    // the last known to have ended
 	progress map[sched.JobID]*progress.Odometer
-	resting  []sched.JobID // had an attempt that ended: to be forgotten once they are done
+	remarks  map[sched.JobID]string // what its user should know of how it is watched
+	resting  []sched.JobID          // had an attempt that ended: to be forgotten once they are done
 }
 
 func newAttemptBook() *attemptBook {
 	return &attemptBook{live: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
 		lost:    make(map[sched.JobID]int),
 		watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
-		progress: make(map[sched.JobID]*progress.Odometer)}
+		progress: make(map[sched.JobID]*progress.Odometer), remarks: make(map[sched.JobID]string)}
 }
 
 // begin makes an attempt the live one of its job.
@@ -71,6 +72,25 @@ func (b *attemptBook) ports() (list []string) {
 	return list
 }
 
+// remark notes what the user of a job should know of how it is watched; "" = nothing. Anyone may call it.
+func (b *attemptBook) remark(job sched.JobID, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if text == "" {
+		delete(b.remarks, job)
+		return
+	}
+	b.remarks[job] = text
+}
+
+// Remark returns what the user of a job that is not done should know of how it is watched; "" = nothing. It may be
+// called at any time.
+func (d *Driver) Remark(job sched.JobID) string {
+	d.runs.mu.Lock()
+	defer d.runs.mu.Unlock()
+	return d.runs.remarks[job]
+}
+
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 // After other ends it rests for its backoff.
 func (b *attemptBook) rest(e *sched.Event, backoff sched.Time) {
@@ -94,6 +114,7 @@ func (b *attemptBook) forget(isDone func(sched.JobID) bool) {
 		delete(b.watched, job)
 		delete(b.epochs, job)
 		delete(b.progress, job)
+		b.remark(job, "")
 		return true
 	})
 }

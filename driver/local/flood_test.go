@@ -37,7 +37,7 @@ func (f *flooded) writes(t testing.TB, text string) {
 	if _, err := f.out.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	f.read()
+	f.read(nil)
 }
 
 // Ensure that of a job that writes too much at once lines made for us count all the same, that lines of its logs count
@@ -98,7 +98,7 @@ func BenchmarkFlood(b *testing.B) {
 				if _, err := f.files[0].Seek(7, 0); err != nil {
 					b.Fatal(err)
 				}
-				f.read()
+				f.read(nil)
 			}
 			b.ReportMetric(float64(n*len(text))/1e6/(cpuSeconds(b)-began), "MB/cpu-s")
 		})

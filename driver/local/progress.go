@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -106,6 +107,7 @@ type tail struct {
 	tried    time.Time // to count them
 	folder   string    // in which the job saves; "" = it is not looked at
 	savings  savings
+	slow     bool // it was reported that its pattern is
 	quit     chan struct{}
 	over     chan struct{}
 }
@@ -120,6 +122,7 @@ func readerOf(o *shim.Order) *progress.Reader {
 	// it was looked at when the job was submitted
 	if p, err := progress.ParsePattern(o.Pattern); o.Pattern != "" && err == nil {
 		r.Match(p)
+		r.Bound(threadTime)
 	}
 	return r
 }
@@ -144,23 +147,31 @@ func (t *tail) run() {
 		case <-t.quit:
 			return
 		case <-tick.C:
-			t.read()
+			t.read(t.quit)
 		case body := <-t.posts:
 			t.heard(body)
 		}
 	}
 }
 
-// stop ends run and reads the rest.
+// stop ends run and reads the rest, as far as no one has to wait for it.
 func (t *tail) stop() {
 	close(t.quit)
 	<-t.over
 	t.finish()
 }
 
+// lastRead is how much of an output is read at the end of an attempt. What was written before that and not read yet is
+// passed over: an end, and the GPUs that it frees, wait for no reading.
+const lastRead = 4 << 20
+
 // finish reads what there is to its end.
 func (t *tail) finish() {
-	t.read()
+	for i, source := range sources {
+		t.near(i, source)
+	}
+	t.caughtUp = true
+	t.read(nil)
 	for i, source := range sources {
 		t.note(t.reader.End(source), time.Now()) // its last words may lack a newline
 		if t.files[i] != nil {
@@ -184,6 +195,23 @@ func (t *tail) save(o *shim.Order) {
 		t.savings.started = starting.At.Add(-tick)
 	}
 	t.savings.judged = t.a.adopted // what is read again was judged
+}
+
+// near goes near the end of what was written, if more is left to read than that.
+func (t *tail) near(i int, source progress.Source) {
+	if t.files[i] == nil {
+		t.open(i, source)
+	}
+	if t.files[i] == nil {
+		return
+	}
+	at, err := t.files[i].Seek(0, io.SeekCurrent)
+	info, unknown := t.files[i].Stat()
+	if err != nil || unknown != nil || info.Size()-at <= lastRead {
+		return
+	}
+	_ = t.reader.End(source) // the line that it is in
+	_, _ = t.files[i].Seek(info.Size()-lastRead, io.SeekStart)
 }
 
 // lastWords is how much of an output is read of an attempt that is over.
@@ -215,8 +243,12 @@ func (t *tail) open(i int, source progress.Source) {
 	}
 }
 
-// read reads what was written since.
-func (t *tail) read() {
+// read reads what was written since, until enough is closed: then the rest is left for later. So it is where a pattern
+// has taken its time for now before all is read that was there at first.
+func (t *tail) read(enough <-chan struct{}) {
+	runtime.LockOSThread() // for its clock
+	defer runtime.UnlockOSThread()
+	defer t.noteDropped()
 	now := time.Now()
 	t.a.odo.Share(int(t.a.tenants.Load()))
 	var b [32 << 10]byte
@@ -225,6 +257,9 @@ func (t *tail) read() {
 			t.open(i, source)
 		}
 		for sum := 0; t.files[i] != nil && !isClosed(t.a.d.quit); {
+			if isClosed(enough) || !t.caughtUp && t.reader.Spent() {
+				return
+			}
 			passHole(t.files[i])
 			n, err := t.files[i].Read(b[:])
 			t.take(source, b[:n], now)
@@ -251,6 +286,18 @@ func passHole(f *os.File) {
 		from = at
 	}
 	_, _ = f.Seek(from, io.SeekStart)
+}
+
+// noteDropped notes that the pattern of the job is no longer used.
+func (t *tail) noteDropped() {
+	if t.slow || !t.reader.Dropped() {
+		return
+	}
+	t.slow = true
+	why := fmt.Sprintf("its progress pattern took more than %v of a processor in a second and is no longer used; "+
+		"lines made for trainyard still count", progress.PatternTime)
+	t.a.d.o.Log.Warn("the progress pattern of a job is dropped", "job", t.a.job, "why", why)
+	t.a.d.runs.remark(t.a.job, why)
 }
 
 // take looks at the lines that end in b, read now.

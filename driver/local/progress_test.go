@@ -300,7 +300,7 @@ func TestEpochsOfBefore(t *testing.T) {
 			for word := range strings.FieldsSeq(text) {
 				r.at(float64(i), "TRAINYARD "+word+"\n")
 			}
-			r.read()
+			r.read(nil)
 		}
 		var got []float64
 		for _, e := range r.told {
@@ -352,7 +352,7 @@ func TestTailOfFile(t *testing.T) {
 	dir := t.TempDir()
 	r := newReader()
 	r.a.dir = shim.RunDir(dir)
-	r.read() // nothing there yet
+	r.read(nil) // nothing there yet
 	for i, text := range []string{"TRAINYARD st", "ep=5\n", strings.Repeat("x\n", 1<<16) + "TRAINYARD done\n"} {
 		f, err := os.OpenFile(r.a.dir.Output(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -363,7 +363,7 @@ func TestTailOfFile(t *testing.T) {
 		}
 		_ = f.Close()
 		if i < 2 {
-			r.read()
+			r.read(nil)
 		}
 	}
 	r.finish()
