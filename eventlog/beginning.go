@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -32,8 +33,13 @@ func (b *Beginning) Pack() ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// maxState bounds what a state is unpacked to, in bytes: some hundred thousand jobs and GPUs.
-const maxState = 512 << 20
+// Bounds of what a state is unpacked to, in bytes: some hundred thousand jobs and GPUs, and no more than what we pack
+// could be unpacked to.
+const (
+	maxState   = 512 << 20
+	freeGrowth = 16 << 20
+	mostGrowth = 200 // times; of ours it is about 20
+)
 
 // Beginning returns what the log goes on from; nil if it starts with an empty cluster.
 func (h *Header) Beginning() (*Beginning, error) {
@@ -45,13 +51,17 @@ func (h *Header) Beginning() (*Beginning, error) {
 		return nil, fmt.Errorf("state: %w", err)
 	}
 	b := new(Beginning)
-	d := json.NewDecoder(io.LimitReader(z, maxState))
+	unpacked := io.LimitReader(z, min(maxState, int64(freeGrowth+mostGrowth*len(h.State))))
+	d := json.NewDecoder(unpacked)
 	d.DisallowUnknownFields()
 	if err := d.Decode(b); err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
-	if _, err := io.Copy(io.Discard, z); err != nil { // to the checksum
+	if _, err := io.Copy(io.Discard, unpacked); err != nil { // to the checksum
 		return nil, fmt.Errorf("state: %w", err)
+	}
+	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { //nolint:errorlint // the end is io.EOF itself
+		return nil, errors.New("state: it goes on behind its end, or unpacks to more than ours do")
 	}
 	return b, nil
 }

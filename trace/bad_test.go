@@ -209,3 +209,35 @@ func TestReadErrorsAreNotTheFilesFault(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a gzip stream from which far more comes than it holds is refused, early and with one clear error,
+// whatever the format; and that what is like it but honest is read.
+func TestSwollen(t *testing.T) {
+	pack := func(head, row string, n int) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write([]byte(head))
+		many := []byte(strings.Repeat(row, 1000))
+		for range n / 1000 {
+			_, _ = z.Write(many)
+		}
+		_ = z.Close()
+		return b.Bytes()
+	}
+	const head = "job_id,submit_s,num_gpus,duration_s\n"
+	for name, packed := range map[string][]byte{
+		"rows":        pack("; swf\n", "1 0 0 10 1 0 0 1 10 0 1 1 1 1 1 1 -1 -1\n", 1_000_000),
+		"empty lines": pack(head, "\n", 40_000_000),
+		"JSON":        pack("[", `{"a":1},`, 5_000_000),
+		"one line":    pack(head, "x", 40_000_000),
+	} {
+		_, err := Parse(bytes.NewReader(packed), name, Options{})
+		bad := (*ParseError)(nil)
+		if !errors.As(err, &bad) || !strings.Contains(bad.Text, "more than 32 times its size") {
+			t.Errorf("%s, %d bytes packed: %v", name, len(packed), err)
+		}
+	}
+	if _, err := Parse(bytes.NewReader(pack(head+"1,0,1,1\n", "\n", 3_000_000)), "x", Options{}); err != nil {
+		t.Errorf("3 MB: %v", err)
+	}
+}

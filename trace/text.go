@@ -43,7 +43,7 @@ var errLong = fmt.Errorf("more than %d bytes of text, want less", MaxText)
 
 // inFile says where err, met in reading, is: in a damaged file, or else next to it.
 func inFile(name string, line int, err error) error {
-	if errors.Is(err, errGzip) || errors.Is(err, errLong) {
+	if errors.Is(err, errGzip) || errors.Is(err, errLong) || errors.Is(err, errSwollen) {
 		return &ParseError{name, line, err.Error()}
 	}
 	return fmt.Errorf("trace: %s: %w", name, err)
@@ -60,7 +60,8 @@ type blocks struct {
 
 // newBlocks returns the blocks of r, which may be compressed with gzip.
 func newBlocks(r io.Reader) (*blocks, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
+	packed := &counting{Reader: r}
+	in := bufio.NewReaderSize(packed, 64<<10)
 	b := &blocks{in: in, buffer: make([]byte, 256<<10)}
 	magic, err := in.Peek(2)
 	if string(magic) != "\x1f\x8b" {
@@ -73,7 +74,7 @@ func newBlocks(r io.Reader) (*blocks, error) {
 	if err != nil {
 		return nil, damage(err)
 	}
-	b.in = unzipped{z}
+	b.in = &unzipped{z: z, packed: packed}
 	return b, nil
 }
 
@@ -134,12 +135,43 @@ func isJSON[T ~string | ~[]byte](head T) bool {
 
 var errGzip = errors.New("gzip")
 
-// unzipped reads what a gzip stream holds, up to where it is damaged, which is reported as errGzip.
-type unzipped struct{ z *gzip.Reader }
+// Bounds of what a gzip stream is unpacked to: a job takes many times the memory of its row, and a row that is repeated
+// next to no room in the stream. Published traces grow by ten at most.
+const (
+	mostGrowth = 32
+	freeGrowth = 4 << 20 // bytes beyond that
+)
 
-// Read is that of the stream; where that is damaged the error is errGzip.
-func (u unzipped) Read(b []byte) (int, error) {
+// errSwollen is the error of a stream that grows by more.
+var errSwollen = fmt.Errorf("gzip stream of which more than %d times its size comes out, want less; "+
+	"if it is what it should be, unpack it first (gunzip)", mostGrowth)
+
+// counting counts what is read.
+type counting struct {
+	io.Reader
+	n int
+}
+
+// Read is that of the reader.
+func (c *counting) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += n
+	return n, err
+}
+
+// unzipped reads what a gzip stream holds, up to where it is damaged, which is reported as errGzip, or grows too much.
+type unzipped struct {
+	z      *gzip.Reader
+	packed *counting
+	n      int
+}
+
+// Read is that of the stream; where that is damaged the error is errGzip, where it grows too much errSwollen.
+func (u *unzipped) Read(b []byte) (int, error) {
 	n, err := u.z.Read(b)
+	if u.n += n; u.n > freeGrowth+mostGrowth*u.packed.n {
+		return 0, errSwollen
+	}
 	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself; wrapped, it is damage
 		err = damage(err)
 	}
