@@ -26,7 +26,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 		err = fmt.Errorf("%w: %w; `trainyard events` has what was decided", api.ErrTimeout, err)
 	}
 	if err != nil {
-		return api.Decision{}, err
+		return api.Decision{}, s.readable(in.Seq, err)
 	}
 	x := whyWriter{Renderer: s.says(d.View)}
 	e := &d.Event
@@ -47,6 +47,20 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 	}
 	doc.Sentence = x.decided(d)
 	return doc, nil
+}
+
+// readable returns the error of a decision that is not decided again. One about what the log has, of which it cites the
+// lines, is for who reads what the manager logs: they hold the values of variables, of any length.
+func (s *Server) readable(seq uint64, err error) error {
+	cites := !errors.Is(err, errLate) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	for _, e := range hostErrors {
+		cites = cites && !errors.Is(err, e.of)
+	}
+	if !cites {
+		return err
+	}
+	s.o.Log.Error("a decision cannot be decided again", "event", seq, "error", err)
+	return fmt.Errorf("event %d: the log cannot be read up to there; the manager logs why", seq)
 }
 
 // waited lists who waited, with what they wanted then.

@@ -321,8 +321,14 @@ func TestPromise23Canary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
 	const canary, second = "canary-7f3a9c", "canary-b81e44"
+	env := map[string]string{"API_KEY": canary}
+	var long []string // of any length: something may be cut, or hidden up to a length only
+	for _, n := range []int{20, 39, 40, 41, 60, 61, 500, 5000} {
+		value := fmt.Sprintf("canary-%d-", n) + strings.Repeat("x", n)
+		env[fmt.Sprintf("KEY_%d", n)], long = value, append(long, value[:len(value)-n+4])
+	}
 	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir),
-		Env:  map[string]string{"API_KEY": canary},
+		Env:  env,
 		File: `jobs: [{name: a, env: {DB_PASSWORD: ` + second + `}, command: [sh, -c, 'test ${#API_KEY} = 13 && test ${#DB_PASSWORD} = 13 && echo fine']}]`})
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +339,8 @@ func TestPromise23Canary(t *testing.T) {
 		t.Errorf("%+v, %v: the job did not get its variables", j, err)
 	}
 	for _, path := range []string{"/v1/jobs", "/v1/jobs/a", "/v1/jobs/a/wait", "/v1/jobs/a/logs", "/v1/nodes",
-		"/v1/info", "/v1/log", "/metrics", "/openapi.json"} {
+		"/v1/info", "/v1/log", "/metrics", "/openapi.json", "/v1/jobs/a/why",
+		fmt.Sprintf("/v1/decisions/%d", r.decided())} {
 		resp, err := r.client.Do(t.Context(), http.MethodGet, path, nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -353,7 +360,10 @@ func TestPromise23Canary(t *testing.T) {
 		return nil
 	})
 	cancel()
-	for _, c := range []string{canary, second} {
+	if err := r.server.readable(1, errors.New(canary)); strings.Contains(err.Error(), canary) {
+		t.Errorf("an error of the log: %v", err)
+	}
+	for _, c := range append(long, canary, second) {
 		if i := strings.Index(said, c); i >= 0 {
 			t.Errorf("%s is told: ...%s", c, said[max(i-200, 0):i])
 		}

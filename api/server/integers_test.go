@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -52,7 +51,7 @@ func TestIntegersAreBounded(t *testing.T) {
 	}
 	for _, field := range []string{"gpus_min", "gpus_want", "gpus_max"} {
 		for _, value := range hostileIntegers {
-			body := fmt.Sprintf(`{"gpus_max": 1, "%s": %s}`, field, value)
+			body := `{"gpus_max": 1, "` + field + `": ` + value + `}`
 			r.answered(t.Context(), http.MethodPost, "/v1/jobs/later/resize", body, nil)
 		}
 	}

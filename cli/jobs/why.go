@@ -66,7 +66,11 @@ func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
 // whyText says an answer for people.
 func whyText(doc *api.Why, width int, now time.Time) string {
 	var b strings.Builder
-	b.WriteString(term.Wrap(client.JobTitle(&doc.Job)+" "+doc.Sentence+".", width, 2) + "\n")
+	said := doc.Sentence
+	if f := doc.Job.Failure; f != nil && f.Text != "" {
+		said = strings.ReplaceAll(said, f.Text, oneLine(f.Text))
+	}
+	b.WriteString(term.Wrap(client.JobTitle(&doc.Job)+" "+api.Printable(said)+".", width, 2) + "\n")
 	if doc.Job.State == "done" {
 		b.WriteString(term.Entry("ended", endedText(&doc.Job, doc.Unit, now), width))
 	}
@@ -171,14 +175,37 @@ func failureText(doc *api.Why, width int) string {
 	}
 	var b strings.Builder
 	if doc.Job.State != "done" && f.Attempt > 0 {
-		b.WriteString(term.Entry("failed", api.Printable(fmt.Sprintf("attempt %d: %s; %s left", f.Attempt, f.Text, retriesText(f.Left))), width))
+		text := fmt.Sprintf("attempt %d: %s; %s left", f.Attempt, oneLine(f.Text), retriesText(f.Left))
+		b.WriteString(term.Entry("failed", text, width))
 	}
 	what := "output"
 	for _, line := range f.Tail {
-		fmt.Fprintf(&b, "%-8s  %s\n", what, api.Printable(line))
+		fmt.Fprintf(&b, "%-8s  %s\n", what, cutTo(api.Printable(line), max(width-10, shortestLine)))
 		what = ""
 	}
 	return b.String()
+}
+
+// Lengths of what others wrote, in characters: a reason is broken at blanks, what a job wrote is cut to the width.
+const (
+	longestReason = 160
+	shortestLine  = 20
+)
+
+// oneLine is a text that a job or device may have written, as one line that is not long.
+func oneLine(text string) string {
+	return cutTo(term.OneLine(api.Printable(cutTo(text, 10*longestReason))), longestReason)
+}
+
+// cutTo cuts a text to so many characters; what it colours ends there.
+func cutTo(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return api.Printable(text[:i]) + "..."
+		}
+	}
+	return text
 }
 
 func retriesText(n int) string {

@@ -65,3 +65,23 @@ func TestNumberProgram(t *testing.T) {
 		t.Errorf("%s, %v", s.File, err)
 	}
 }
+
+// Ensure that why prints no text that a job or a device wrote over more than a line, and nothing in it that a terminal
+// would follow.
+func TestWhyIsShort(t *testing.T) {
+	long := "boom \x1b]0;title\x07\n" + strings.Repeat("x", 1<<20) + "\x1b[31m" + strings.Repeat("é y\n", 1<<18)
+	doc := api.Why{Job: api.Job{ID: 3, Name: "a", State: "waiting", Failure: &api.Failure{Attempt: 1, Text: long,
+		Tail: []string{strings.Repeat("\x1b[31mred", 1000), strings.Repeat("é", 1000)}}},
+		Sentence: "failed with " + long + "; retry 1 of 2", Unit: "slot", Remark: "short"}
+	const width = 80
+	got := whyText(&doc, width, time.Now())
+	if len(got) > 4000 || strings.Count(got, "\n") > 12 || strings.Contains(got, "title") ||
+		!strings.Contains(got, "retry 1 of 2") || !strings.Contains(got, "boom") {
+		t.Errorf("%d bytes, %d lines: %.2000q", len(got), strings.Count(got, "\n"), got)
+	}
+	doc.Job.Failure.Text, doc.Sentence = "exit code 7", "failed with exit code 7; retry 1 of 2"
+	want := "job 3 (a) failed with exit code 7; retry 1 of 2.\n"
+	if got := whyText(&doc, width, time.Now()); !strings.HasPrefix(got, want) {
+		t.Error(got)
+	}
+}

@@ -49,7 +49,8 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	if f.work.Dry {
 		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", term.Counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
-	if err = notOurs(access.CheckFolder(o.Dir)); err != nil {
+	err = notOurs(access.CheckFolder(o.Dir))
+	if err != nil {
 		return err
 	}
 	meter := server.NewMeter()

@@ -89,7 +89,8 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	if err = notOurs(access.CheckPath(dir)); err != nil {
+	err = notOurs(access.CheckPath(dir))
+	if err != nil {
 		return err
 	}
 	f.begun = kept.Folder(dir).Slots()

@@ -119,9 +119,9 @@ func TestAddresses(t *testing.T) {
 	go func() { _ = server.Serve(g) }()
 	t.Cleanup(func() { _ = server.Close() })
 	for range 2 * EachAddress {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+		c, refused := net.Dial("tcp", l.Addr().String())
+		if refused != nil {
+			t.Fatal(refused)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
