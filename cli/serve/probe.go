@@ -192,12 +192,14 @@ func hold(ctx context.Context, devices device.Backend, list []device.Device) (re
 	}
 	if devices.Locks() != "" {
 		for _, d := range list {
-			lock, held := shim.LockDevice(devices.Locks(), d.Name)
+			l := shim.State("").DeviceLock(d.Name, devices.Locks())
+			l.Node, l.Part = devices.Node(&d), d.Slice != ""
+			taken, held := l.Take(false)
 			if held != nil {
 				release()
 				return nil, inUse(d, held)
 			}
-			locks = append(locks, lock)
+			locks = append(locks, taken...)
 		}
 	}
 	s, err := devices.Sample(ctx)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,12 +37,13 @@ type deviceWatch struct {
 	work    *sync.WaitGroup // the driver's, which ends a look as well
 	quit    chan struct{}
 
-	list     []device.Device  // by GPUID
-	state    []sched.GPUState // by device, as last reported
-	withheld []bool           // by device: its user wants it left alone
-	held     string           // why all are given to no job; "" = they may be
-	heldIdle []bool           // by device: users were warned of it
-	barred   []string         // devices whose lock another process had at the last look
+	list     []device.Device   // by GPUID
+	state    []sched.GPUState  // by device, as last reported
+	withheld []bool            // by device: its user wants it left alone
+	held     string            // why all are given to no job; "" = they may be
+	heldIdle []bool            // by device: users were warned of it
+	barred   []string          // devices whose lock another process had at the last look
+	holders  map[string]string // of those: who, in words, where that is known
 	eye      *device.Sampler
 	watch    *device.Watch
 	looked   time.Time  // when the devices were last looked at
@@ -178,16 +180,32 @@ func (d *Driver) nodes() (events []sched.Event, err error) {
 type sight struct {
 	sample *device.Sample
 	held   map[string]bool // of the devices whose lock someone else had: whether they have it still
-	err    error
+	// holders says of those who has it, in words
+	holders map[string]string
+	err     error
+}
+
+// lockOf returns the lock of a device.
+func (w *deviceWatch) lockOf(name string) *shim.DeviceLock {
+	l := w.folder.DeviceLock(name, w.backend.Locks())
+	for i := range w.list {
+		if d := &w.list[i]; d.Name == name {
+			l.Node, l.Part = w.backend.Node(d), d.Slice != ""
+		}
+	}
+	return l
 }
 
 // ask looks at the devices, and at the locks of barred.
 func (w *deviceWatch) ask(barred []string) sight {
-	s := sight{held: make(map[string]bool)}
+	s := sight{held: make(map[string]bool), holders: make(map[string]string)}
 	for _, name := range barred {
-		lock, err := shim.Lock(filepath.Join(w.folder.Locks(w.backend.Locks()), name), false)
-		if s.held[name] = err != nil; err == nil {
-			_ = lock.Close()
+		locks, err := w.lockOf(name).Take(false)
+		if s.held[name] = err != nil; err != nil {
+			s.holders[name] = err.Error()
+		}
+		for _, l := range locks {
+			_ = l.Close()
 		}
 	}
 	s.sample, s.err = w.eye.Sample(context.Background())
@@ -228,6 +246,7 @@ func (d *Driver) judge(s sight) []sched.Event {
 		held, looked := s.held[name]
 		return looked && !held
 	})
+	d.dev.holders = s.holders
 	o := d.owners(nil)
 	d.dev.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
 	return append(d.dev.changes(), d.gauge.read(d.view, d.dev.list, s.sample, o)...)
@@ -245,7 +264,7 @@ func (w *deviceWatch) changes() (events []sched.Event) {
 		case w.held != "":
 			s.Verdict = device.Verdict{State: sched.GPUStuck, Why: w.held}
 		case slices.Contains(w.barred, s.Name):
-			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: "somebody else has its lock"}
+			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: w.lockText(s.Name)}
 		}
 		if s.State != w.state[i] {
 			w.state[i] = s.State
@@ -267,6 +286,20 @@ func (w *deviceWatch) changes() (events []sched.Event) {
 	w.status = list
 	w.mu.Unlock()
 	return events
+}
+
+// lockText says who has the lock of a device.
+func (w *deviceWatch) lockText(name string) string {
+	return "another manager has its lock" + holderText(w.holders[name])
+}
+
+// holderText is the holder in the error of a lock that someone has, with a colon before it; "" = it names none.
+func holderText(text string) string {
+	_, by, found := strings.Cut(text, " is in use by ")
+	if !found {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(by, ": "+shim.ErrHeld.Error())
 }
 
 // Status returns how the devices were when last looked at, in the order of their GPUIDs. It may be called by anybody at

@@ -435,6 +435,8 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 	for i, g := range a.GPUs {
 		held[i] = d.dev.list[g]
 		o.Devices = append(o.Devices, held[i].Name)
+		o.Nodes = append(o.Nodes, d.o.Devices.Node(&held[i]))
+		o.Parts = append(o.Parts, held[i].Slice != "")
 	}
 	told := *a
 	told.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))

@@ -30,6 +30,8 @@ type Backend interface {
 	// Locks returns the folder of the locks of the devices, the same for all who share the machine; "" = none are
 	// shared.
 	Locks() string
+	// Node returns the file that only those can open who may use a device; "" = none is known.
+	Node(d *Device) string
 	// Env returns the variables by which a job's processes find the devices they hold.
 	Env(held []Device) []string
 }

@@ -82,5 +82,8 @@ func (f *Fake) Sample(context.Context) (*Sample, error) {
 // Locks returns none.
 func (*Fake) Locks() string { return "" }
 
+// Node returns none.
+func (*Fake) Node(*Device) string { return "" }
+
 // Env returns nothing.
 func (*Fake) Env([]Device) []string { return nil }

@@ -8,8 +8,12 @@ import (
 // nvidia is what all ways to NVIDIA's GPUs have in common.
 type nvidia struct{}
 
-// Locks returns a folder of the machine, whatever the environment says: no two managers give out one GPU.
+// Locks returns a folder of the machine, whatever the environment says: no two managers give out one GPU. Earlier
+// releases know these locks alone.
 func (nvidia) Locks() string { return "/tmp/trainyard-gpus" }
+
+// Node returns the file by which the GPU of a device is opened.
+func (nvidia) Node(d *Device) string { return nodeOf(nvidiaGPUs, deviceNodes, d.Bus) }
 
 // Env shows a job its GPUs alone.
 func (nvidia) Env(held []Device) []string {

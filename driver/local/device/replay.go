@@ -99,6 +99,9 @@ func (p *Replay) Sample(context.Context) (*Sample, error) {
 // Locks returns none.
 func (*Replay) Locks() string { return "" }
 
+// Node returns none.
+func (*Replay) Node(*Device) string { return "" }
+
 // Env returns nothing.
 func (*Replay) Env([]Device) []string { return nil }
 

@@ -39,6 +39,9 @@ func (s Slots) Sample(ctx context.Context) (*Sample, error) {
 // Locks returns none: slots are made up by each manager.
 func (Slots) Locks() string { return "" }
 
+// Node returns none.
+func (Slots) Node(*Device) string { return "" }
+
 // Env hides the GPUs of the machine, if it has any.
 func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }
 

@@ -71,6 +71,8 @@ type Order struct {
 	Shared  bool          `json:"shared"`  // others may lock them shared as well
 	// folder of these locks, of the whole machine; "" = State's own
 	Locks    string          `json:"locks"`
+	Nodes    []string        `json:"nodes,omitempty"`    // by device: see DeviceLock; none = as earlier releases
+	Parts    []bool          `json:"parts,omitempty"`    // by device: it is a part of that of the node
 	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
 	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim follows all but the folder
 	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
@@ -327,13 +329,19 @@ func (s State) Locks(machine string) string {
 	return filepath.Join(string(s), "devices")
 }
 
-// lockFolder makes the folder of the locks of devices. That of the machine is open to all its users.
-func (o *Order) lockFolder() (string, error) {
-	folder := o.State.Locks(o.Locks)
-	if o.Locks == "" {
-		return folder, os.MkdirAll(folder, 0o700)
+// deviceLock returns the lock of the i-th device.
+func (o *Order) deviceLock(i int) *DeviceLock {
+	l := o.State.DeviceLock(o.Devices[i], o.Locks)
+	if i < len(o.Nodes) && i < len(o.Parts) {
+		l.Node, l.Part = o.Nodes[i], o.Parts[i]
 	}
-	return folder, machineFolder(folder)
+	return l
+}
+
+// DeviceLock returns the lock of a device that has no node; machine is the folder of the locks of the machine, if there
+// is one.
+func (s State) DeviceLock(device, machine string) *DeviceLock {
+	return &DeviceLock{Name: device, Folder: s.Locks(machine), Shared: machine != ""}
 }
 
 // machineFolder makes a folder of locks that all users of the machine share.
@@ -346,15 +354,6 @@ func machineFolder(folder string) error {
 		err = sticky(folder)
 	}
 	return err
-}
-
-// LockDevice takes the lock of a device of the machine as the shim of a job would; folder is that of the locks. The
-// error wraps ErrHeld if someone has it.
-func LockDevice(folder, device string) (*os.File, error) {
-	if err := machineFolder(folder); err != nil {
-		return nil, err
-	}
-	return Lock(filepath.Join(folder, device), false)
 }
 
 // sticky returns an error unless path is a folder in which no one can remove what is another's.

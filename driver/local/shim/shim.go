@@ -3,14 +3,13 @@ package shim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -167,19 +166,11 @@ func newGroup(o *Order) (*procs.Group, error) {
 
 // lockDevices takes the devices, for as long as the shim lives, or says which one is not to be had.
 func (s *shim) lockDevices() *Over {
-	folder, err := s.order.lockFolder()
-	if err != nil {
-		return &Over{Failed: err.Error()}
-	}
-	for _, name := range s.order.Devices {
-		lock, err := Lock(filepath.Join(folder, name), s.order.Shared)
-		s.locks = append(s.locks, lock)
+	for i, name := range s.order.Devices {
+		locks, err := s.order.deviceLock(i).Take(s.order.Shared)
+		s.locks = append(s.locks, locks...)
 		if err != nil {
-			text := err.Error()
-			if errors.Is(err, ErrHeld) {
-				text = fmt.Sprintf("device %s is in use", name)
-			}
-			return &Over{Failed: text, Suspects: []string{name}}
+			return &Over{Failed: strings.TrimSuffix(err.Error(), ": "+ErrHeld.Error()), Suspects: []string{name}}
 		}
 	}
 	return nil
