@@ -44,9 +44,10 @@ func (s *Server) operation(method, path, id, summary string) huma.Operation {
 	return op
 }
 
-// bound gives each integer of a query or path that has no bound one that an int32 holds: what is behind takes no more.
-func (s *Server) bound() {
-	for _, path := range s.docs.OpenAPI().Paths {
+// boundIntegers gives each integer of a query or path that has no bound one that an int32 holds: what is behind
+// takes no more.
+func boundIntegers(docs huma.API) {
+	for _, path := range docs.OpenAPI().Paths {
 		for _, op := range []*huma.Operation{path.Get, path.Post} {
 			if op == nil {
 				continue

@@ -58,7 +58,7 @@ func New(o Options) (*Server, error) {
 	s.docs = humago.New(mux, huma.Config{OpenAPI: describe(o.Version), Formats: huma.DefaultFormats,
 		DefaultFormat: "application/json", RejectUnknownQueryParameters: true})
 	s.routes()
-	s.bound()
+	boundIntegers(s.docs)
 	s.require()
 	s.metrics = s.newMetrics()
 	return s, nil

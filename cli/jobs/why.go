@@ -66,11 +66,7 @@ func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
 // whyText says an answer for people.
 func whyText(doc *api.Why, width int, now time.Time) string {
 	var b strings.Builder
-	said := doc.Sentence
-	if f := doc.Job.Failure; f != nil && f.Text != "" {
-		said = strings.ReplaceAll(said, f.Text, oneLine(f.Text))
-	}
-	b.WriteString(term.Wrap(client.JobTitle(&doc.Job)+" "+api.Printable(said)+".", width, 2) + "\n")
+	b.WriteString(term.Wrap(client.JobTitle(&doc.Job)+" "+sentenceText(doc)+".", width, 2) + "\n")
 	if doc.Job.State == "done" {
 		b.WriteString(term.Entry("ended", endedText(&doc.Job, doc.Unit, now), width))
 	}
@@ -96,6 +92,15 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 		b.WriteString(term.Entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}
 	return b.String()
+}
+
+// sentenceText is the sentence, in which what others wrote of a failure is not long.
+func sentenceText(doc *api.Why) string {
+	said := doc.Sentence
+	if f := doc.Job.Failure; f != nil && f.Text != "" {
+		said = strings.ReplaceAll(said, f.Text, oneLine(f.Text))
+	}
+	return api.Printable(said)
 }
 
 // stopsText says whether a job may be stopped for others, and how it last was, and what is to be known of how it is
