@@ -30,9 +30,9 @@ type DeviceLock struct {
 // well. The error wraps ErrHeld and names who has it, as far as that can be seen.
 func (l *DeviceLock) Take(together bool) (files []*os.File, err error) {
 	if l.Node != "" {
-		f, err := l.takeNode(together)
-		if err != nil {
-			return nil, err
+		f, refused := l.takeNode(together)
+		if refused != nil {
+			return nil, refused
 		}
 		files = append(files, f)
 	}
