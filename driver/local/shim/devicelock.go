@@ -70,7 +70,7 @@ func (l *DeviceLock) takeNode(together bool) (*os.File, error) {
 		how, kind = unix.LOCK_SH, unix.F_RDLCK
 	}
 	if l.Part {
-		err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: byteOf(l.Name), Len: 1})
+		err = lockByte(f, kind, byteOf(l.Name))
 	} else {
 		err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	}
@@ -100,16 +100,12 @@ func (l *DeviceLock) held(path string) error {
 
 // holderOf names who has a lock on a file, as " by process 12 (trainyard) of ann"; "" = that cannot be seen.
 func holderOf(path string) string {
-	var at unix.Stat_t
-	if unix.Stat(path, &at) != nil {
-		return ""
-	}
+	file := lockedFile(path)
 	f, err := os.Open("/proc/locks")
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(at.Dev), unix.Minor(at.Dev), at.Ino)
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		w := strings.Fields(lines.Text()) // 1: FLOCK ADVISORY WRITE 12 00:05:77 0 EOF
 		if len(w) < 6 || w[1] != "FLOCK" || w[5] != file {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// node makes a node of a device that root and a group alone may open.
-func node(t *testing.T) string {
+// gpuNode makes a node of a device that root and a group alone may open.
+func gpuNode(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gpu0")
 	if err := unix.Mknod(path, unix.S_IFCHR|0o660, int(unix.Mkdev(1, 3))); err != nil {
@@ -43,7 +43,7 @@ func taken(t *testing.T, l *DeviceLock, together bool) (release func()) {
 // user makes of that, excludes all but those who share it, and its holder is named.
 func TestDeviceLock(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "gpus")
-	l := &DeviceLock{Name: "GPU-1", Node: node(t), Folder: folder, Shared: true}
+	l := &DeviceLock{Name: "GPU-1", Node: gpuNode(t), Folder: folder, Shared: true}
 	release := taken(t, l, false)
 	if err := os.RemoveAll(folder); err != nil { // as cleaners do
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestDeviceLock(t *testing.T) {
 
 // Ensure that parts of a device exclude themselves and not each other.
 func TestPartLock(t *testing.T) {
-	at := node(t)
+	at := gpuNode(t)
 	part := func(name string) *DeviceLock {
 		return &DeviceLock{Name: name, Node: at, Part: true, Folder: filepath.Join(t.TempDir(), "x"), Shared: true}
 	}
@@ -92,7 +92,7 @@ func TestPartLock(t *testing.T) {
 
 // Ensure that who may not open a device cannot hold its lock.
 func TestStrangerHoldsNothing(t *testing.T) {
-	at := node(t)
+	at := gpuNode(t)
 	for dir := filepath.Dir(at); dir != os.TempDir(); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
