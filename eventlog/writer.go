@@ -19,7 +19,8 @@ const (
 	stem   = "trainyard.log/v"
 )
 
-// MaxLine is the longest line of a log in bytes, newline excluded: a Reader refuses a longer one. A line grows with the GPUs of a target only.
+// MaxLine is the longest line of a log in bytes, newline excluded: a Reader refuses a longer one. A line grows with the
+// GPUs of a target only.
 const MaxLine = 16 << 20
 
 // Header is the first line of a log: what the cluster is at its start, nearly always empty, and what else a reader must

@@ -14,7 +14,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that an event which cannot be read is set aside wherever it stands, where the log can do without it: the folder
+// Ensure that an event which cannot be read is quarantined wherever it stands, where the log can do without it: the folder
 // is served, all jobs keep their numbers, the one that runs goes on, and what is lost is said, each time.
 func TestAttackUnreadableEvent(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestAttackUnreadableEvent(t *testing.T) {
 			}
 			for range 2 {
 				s := r.serve()
-				if list := strings.Join(s.m.Problems(), "\n"); !strings.Contains(list, "was set aside") ||
+				if list := strings.Join(s.m.Problems(), "\n"); !strings.Contains(list, "was quarantined") ||
 					!strings.Contains(list, c.says) {
 					t.Errorf("problems %q, want one with %q", list, c.says)
 				}
@@ -144,7 +144,7 @@ func TestAttackRepair(t *testing.T) {
 	}
 }
 
-// Ensure that a job which writes a number of its own into its lock keeps nobody from serving: a repair puts it right.
+// Ensure that a job which writes a number of its own into its lock keeps no one from serving: a repair puts it right.
 func TestAttackLockNumber(t *testing.T) {
 	t.Parallel()
 	r := stopped(t)
@@ -194,7 +194,7 @@ func TestRepairRefuses(t *testing.T) {
 	}
 }
 
-// Ensure that a list of devices, or a number of the manager, that cannot be read is set aside and made again: the folder
+// Ensure that a list of devices, or a number of the manager, that cannot be read is quarantined and made again: the folder
 // is served, and what runs goes on.
 func TestAttackListOfDevices(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 var ErrMoved = errors.New("is not where it was: it was removed or moved")
 
 // Run is that of the Host, and ends with ErrMoved once the folder, or the log in it, is not what was opened: what is
-// decided then nobody would find. Attempts go on, and put back, the folder is taken up by the next manager.
+// decided then no one would find. Attempts go on, and put back, the folder is taken up by the next manager.
 func (m *Manager) Run(ctx context.Context) error {
 	path := filepath.Join(m.Dir(), store.FileName)
 	opened, err := os.Stat(path)

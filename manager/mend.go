@@ -12,9 +12,9 @@ import (
 )
 
 // mend supposes what stands for the events of the log that cannot be read, wherever they are, so that all others can be
-// folded: jobs keep their numbers, and nothing is lost but what those events told. It returns the stand-ins. There are
-// none, and nothing is supposed, where all events can be read, where the log cannot do without one of those that cannot,
-// or contradicts itself.
+// folded: jobs keep their numbers, and nothing is lost but what those events said. It returns the stand-ins. There are
+// none, and nothing is supposed, where all events can be read, where the log cannot do without one of those that
+// cannot, or contradicts itself.
 func (k *keeper) mend() []store.StandIn {
 	list, err := k.Unreadable()
 	if err != nil || len(list) == 0 ||
@@ -71,7 +71,7 @@ func (o *order) next(e *sched.Event) error {
 	case e.Kind == sched.JobArrived:
 		o.jobs++
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start && o.live[e.Job]:
-		return fmt.Errorf("log: seq %d: an attempt of job %d is started, and the one before has not ended", e.Seq, e.Job)
+		return fmt.Errorf("log: seq %d: an attempt of job %d starts, and the one before has not ended", e.Seq, e.Job)
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start:
 		o.live[e.Job] = true
 	case e.Kind == sched.AttemptEnded, e.Kind == sched.StartFailed, e.Kind == sched.Released:

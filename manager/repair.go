@@ -19,7 +19,7 @@ import (
 // Repaired says what Repair found and did.
 type Repaired struct {
 	Copy string   // the folder that has what was there before; "": nothing was wrong, and nothing is changed
-	Done []string // sentences: what was set aside or moved
+	Done []string // sentences: what was quarantined or moved
 	Lost []string // sentences: what is to be done again, and by whom
 	Jobs int      // that the log knows now
 }
@@ -43,9 +43,10 @@ type stray struct {
 	attempts int32 // that the log knows of; -1: it does not know the job
 }
 
-// Repair makes a folder that nobody serves one that can be served: events that cannot be read, or that contradict those
-// before them, are set aside, and what the folder has of attempts that the log does not know is moved away. All that is
-// changed is copied before. store.ErrBusy: somebody serves it. What cannot be repaired is an error, and stays as it is.
+// Repair makes a folder that no one serves one that can be served: events that cannot be read, or that contradict those
+// before them, are quarantined, and what the folder has of attempts that the log does not know is moved away. All that
+// is changed is copied before. store.ErrBusy: another serves it. What cannot be repaired is an error, and stays as it
+// is.
 func Repair(dir string) (*Repaired, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -106,7 +107,7 @@ func (r *repair) folded() (*engine.State, error) {
 	return state, err
 }
 
-// strays looks for attempts in the folder that the log does not know of. One that runs is an error: nobody would know
+// strays looks for attempts in the folder that the log does not know of. One that runs is an error: no one would know
 // which GPUs it holds.
 func (r *repair) strays() error {
 	jobs, err := os.ReadDir(filepath.Join(string(r.state), "jobs"))
@@ -151,7 +152,7 @@ func (r *repair) carryOut(now time.Time) error {
 	}
 	if len(r.standIns) > 0 {
 		for i := range r.standIns {
-			r.tell(&r.standIns[i])
+			r.report(&r.standIns[i])
 		}
 		if err := r.k.Settle(); err != nil {
 			return err
@@ -170,20 +171,20 @@ func (r *repair) carryOut(now time.Time) error {
 	return nil
 }
 
-// tell says what an event that cannot be read means.
-func (r *repair) tell(x *store.StandIn) {
-	what := "what it told is lost"
+// report says what an event that cannot be read means.
+func (r *repair) report(x *store.StandIn) {
+	what := "what it said is lost"
 	if x.Kept {
 		what = "its text was cut, and nothing else is lost"
 	}
-	r.Done = append(r.Done, fmt.Sprintf("event %d of the log was set aside: %s; %s", x.Seq, x.Why, what))
+	r.Done = append(r.Done, fmt.Sprintf("event %d of the log was quarantined: %s; %s", x.Seq, x.Why, what))
 	if x.Event.Kind == sched.JobArrived && !x.Kept {
 		r.Lost = append(r.Lost, fmt.Sprintf("job %d: nothing is known of it but its number: `trainyard cancel %d`, and "+
 			"submit it again", x.Event.Job, x.Event.Job))
 	}
 }
 
-// cutOff sets the end of the log aside, and says what it told, as far as it can be read.
+// cutOff sets the end of the log aside, and says what it meant, as far as it can be read.
 func (r *repair) cutOff() error {
 	last, err := r.k.Last()
 	if err != nil {
@@ -201,7 +202,7 @@ func (r *repair) cutOff() error {
 	if err != nil {
 		return err
 	}
-	r.Done = append(r.Done, fmt.Sprintf("events %d to %d of the log were set aside: %s, and what follows was decided "+
+	r.Done = append(r.Done, fmt.Sprintf("events %d to %d of the log were quarantined: %s, and what follows was decided "+
 		"on it", r.cut, last, r.why))
 	return r.k.SetAside(r.cut, r.why)
 }

@@ -62,7 +62,7 @@ var checks = []check{
 	{"resize", (*suite).resize}, {"requeue", (*suite).requeue}, {"cancel", (*suite).cancel},
 	{"drain-gpu", (*suite).drainGPU}, {"undrain-gpu", (*suite).drainGPU},
 	{"drain-node", (*suite).drainNode}, {"undrain-node", (*suite).drainNode},
-	{"drain", (*suite).drain}, {"undrain", (*suite).drain},
+	{"drain", (*suite).drain}, {"undrain", (*suite).drain}, {"clean", (*suite).clean},
 }
 
 // Run holds the host that open starts to the contract.

@@ -179,6 +179,14 @@ func (s *suite) drainNode(t *testing.T) {
 	}
 }
 
+// clean asks what could be removed, which removes nothing.
+func (s *suite) clean(t *testing.T) {
+	doc, err := s.Client.Clean(t.Context(), api.Clean{Dry: true})
+	if err != nil || !doc.Dry || doc.Schema != "trainyard.cleaned/v1" {
+		t.Errorf("%+v, %v, want what would be removed", doc, err)
+	}
+}
+
 func (s *suite) drain(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		if doc, err := s.Client.Drain(t.Context(), on); err != nil || doc.Drained != on {

@@ -332,18 +332,18 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, er
 	for i := range list {
 		s.accepted(&doc.Jobs[i], list[i])
 	}
-	s.note(ctx, doc.Jobs)
+	note(ctx, s.o.Host, doc.Jobs)
 	return doc, nil
 }
 
 // note says of jobs that were submitted what their submitter may not expect. They are durable: nothing is said where
 // there is no time to look.
-func (s *Server) note(ctx context.Context, jobs []api.Estimate) {
-	leave := sched.UnsavedOf(s.o.Host.Header().Settings)
+func note(ctx context.Context, h Host, jobs []api.Estimate) {
+	leave := sched.UnsavedOf(h.Header().Settings)
 	if leave == sched.StopUnsaved {
 		return
 	}
-	_ = s.o.Host.Look(ctx, func(v *sched.View) {
+	_ = h.Look(ctx, func(v *sched.View) {
 		for i := range jobs {
 			if id := jobs[i].ID; id >= 0 && id < len(v.Jobs) {
 				jobs[i].Notes = text.Left(&v.Jobs[id], leave)

@@ -40,8 +40,8 @@ func (b *budget) count(took time.Duration, line int) {
 }
 
 // Bound has the pattern take 100 ms of each second at most, by a clock of the processor time that the reading thread
-// has taken. One that reads less than 256 KiB in that is dropped, within a line; beyond that lines of logs are passed over
-// for the rest of the second.
+// has taken. One that reads less than 256 KiB in that is dropped, within a line; beyond that lines of logs are passed
+// over for the rest of the second.
 func (r *Reader) Bound(cpu func() time.Duration) { r.budget.cpu = cpu }
 
 // Dropped reports whether the pattern was too slow, and is no longer used.

@@ -168,8 +168,8 @@ func aheadName(a *api.Ahead) string {
 	return fmt.Sprintf("%d %s (%s)", a.ID, a.Name, term.Widths(a.Min, a.Max))
 }
 
-// failureText says how the last attempt failed, as far as the sentence does not, and shows the last of what it wrote; or
-// what its end cost, if it was stopped.
+// failureText says how the last attempt failed, as far as the sentence does not, and shows the last of what it wrote;
+// or what its end cost, if it was stopped.
 func failureText(doc *api.Why, width int) string {
 	f := doc.Job.Failure
 	if f == nil && doc.Job.Text != "" && doc.Job.Outcome != "finished" {

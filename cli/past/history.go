@@ -24,8 +24,9 @@ import (
 // the time that it was up and did no work that lasted, shared out among its starts. A job that never reports its work
 // has that in its work, and starts over when it is stopped. Jobs arrive when they arrived. Jobs that were not over when
 // the record ended (or were refused later), but had run, are censored: they are simulated, for they took GPUs from
-// others, with the work they had done so far, and no figure counts them. What users did to jobs (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a
-// job that failed or was cancelled ends when it has done the same work.
+// others, with the work they had done so far, and no figure counts them. What users did to jobs (pauses, cancels),
+// failures of nodes and strangers on GPUs are not repeated: a job that failed or was cancelled ends when it has done
+// the same work.
 type History struct {
 	Header   eventlog.Header
 	Trace    *trace.Trace

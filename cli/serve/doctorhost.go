@@ -44,7 +44,7 @@ func (p *patient) folder() []finding {
 	for _, f := range []string{"epoch", "devices.json"} {
 		path := filepath.Join(p.dir, f+shim.Unreadable)
 		if _, err := os.Lstat(path); err == nil {
-			all = append(all, finding{name, note, f + " could not be read, was set aside and made again",
+			all = append(all, finding{name, note, f + " could not be read, was quarantined and made again",
 				"look at " + term.ShellWord(path) + ", and remove it"})
 		}
 	}

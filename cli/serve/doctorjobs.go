@@ -51,7 +51,8 @@ func gpuFinding(g *api.GPU) []finding {
 	}
 	switch {
 	case g.State == "drained":
-		return []finding{{"devices", note, text, "`trainyard undrain " + term.ShellWord(g.Name) + "` when you are done"}}
+		return []finding{{"devices", note, text,
+			"`trainyard undrain " + term.ShellWord(g.Name) + "` when you are done"}}
 	case g.State != "in-use":
 		return []finding{{"devices", wrong, text, todo[g.State]}}
 	case g.HeldIdle:
@@ -83,13 +84,15 @@ func (p *patient) leftovers() []finding {
 			running++
 		}
 		all = append(all, p.leftover(job, run, pid, lives)...)
-		if info, err := os.Lstat(shim.RunDir(run).Output()); err == nil && p.jobs != nil && job < len(p.jobs.Jobs) && p.jobs.Jobs[job].State == "done" {
+		done := p.jobs != nil && job < len(p.jobs.Jobs) && p.jobs.Jobs[job].State == "done"
+		if info, err := os.Lstat(shim.RunDir(run).Output()); err == nil && done {
 			kept += info.Size()
 		}
 	}
 	if kept > muchOutput {
 		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB", float64(kept)/(1<<30)),
-			"delete " + term.ShellWord(p.dir) + "/jobs/N/*/output.log of jobs N that you need no more: `trainyard logs` alone misses them. Checkpoints are beside them"})
+			"delete " + term.ShellWord(p.dir) + "/jobs/N/*/output.log of jobs N that you need no more: " +
+				"`trainyard logs` alone misses them. Checkpoints are next to them"})
 	}
 	switch {
 	case len(all) > 0:

@@ -308,7 +308,7 @@ func TestAttackEpoch(t *testing.T) {
 	none(t, p.mark)
 }
 
-// claim tells a shim of the highest number that a manager could have.
+// claim sends a shim the highest number that a manager could have.
 func claim(t *testing.T, run shim.RunDir) {
 	t.Helper()
 	folder, err := os.Open(string(run))

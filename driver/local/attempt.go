@@ -253,7 +253,7 @@ func (a *attempt) fate() *end {
 	lock, err := a.d.o.State.Begin(int32(a.job), a.number)
 	alive, unknown := a.dir.Alive()
 	lives := unknown == nil && alive.Lives() && a.isShim(alive.PID) // by boot id, pid, start time and what it runs
-	lost := err == nil || errors.Is(err, shim.ErrTorn)              // the file of the lock, if it was begun
+	lost := err == nil || errors.Is(err, shim.ErrTorn)              // the file of the lock, if there was one
 	switch {
 	case err == nil:
 		_ = lock.Close()

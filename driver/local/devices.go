@@ -68,7 +68,7 @@ func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*device
 }
 
 // inventory fixes the devices at those which the folder was started with: their numbers are in the log. One that is new
-// is not used. Known are those of the log, in case that the folder's list cannot be read: it is set aside then.
+// is not used. Known are those of the log, in case that the folder's list cannot be read: it is quarantined then.
 func (w *deviceWatch) inventory(known []device.Device) error {
 	found, err := w.backend.List(context.Background())
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *deviceWatch) relist(name string, known, found []device.Device, why erro
 	w.log.Warn("the list of devices was quarantined, and made again by the log", "file", name+shim.Unreadable,
 		"why", why)
 	w.list = detailed(known, found)
-	return errors.Join(w.folder.SetAside(name), w.folder.Save(name, w.list))
+	return errors.Join(w.folder.Quarantine(name), w.folder.Save(name, w.list))
 }
 
 // maxInventory bounds the list of devices in bytes.

@@ -27,7 +27,7 @@ type Options struct {
 	Node    string     // name of this machine
 	Devices device.Backend
 	Known   []device.Device // by GPUID, as far as the log knows them: for where the list of the folder cannot be read
-	Types   []string        // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
+	Types   []string        // of GPUs, by the TypeID that the log's header gives them; nil = in order of the devices
 	// Jobs are submitted by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
 	// Endless has Next wait for more where all is done. Jobs arrive from elsewhere then, and Jobs must be empty.
@@ -201,7 +201,7 @@ func (d *Driver) take(r report) error {
 	if a == nil || a.number != r.number {
 		return nil
 	}
-	r.event.Job, r.event.Attempt, r.event.At = r.job, r.number, d.trueTime(r.at)
+	r.event.Job, r.event.Attempt, r.event.At = r.job, r.number, trueTime(d, r.at)
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
 		d.runs.over(r.job, r.number)

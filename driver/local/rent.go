@@ -68,11 +68,11 @@ func (d *Driver) lend() (events []sched.Event) {
 	short := slices.Clone(d.lending.wanted)
 	for i, lent := range d.lending.lent {
 		if lent {
-			short[d.poolOf(i)]--
+			short[poolOf(d, i)]--
 		}
 	}
 	for i, lent := range d.lending.lent {
-		if pool := d.poolOf(i); !lent && short[pool] > 0 && d.dev.state[i] == sched.GPUInUse {
+		if pool := poolOf(d, i); !lent && short[pool] > 0 && d.dev.state[i] == sched.GPUInUse {
 			short[pool]--
 			d.lending.lent[i] = true
 			spec := d.view.Nodes[i].Spec
@@ -83,7 +83,7 @@ func (d *Driver) lend() (events []sched.Event) {
 }
 
 // poolOf returns the pool of device i.
-func (d *Driver) poolOf(i int) sched.PoolID { return d.view.Nodes[i].Spec.Pool }
+func poolOf(d *Driver, i int) sched.PoolID { return d.view.Nodes[i].Spec.Pool }
 
 // setNode answers the order to bring a node, which is a device that is offered, to a state.
 func (d *Driver) setNode(a *sched.Action) {

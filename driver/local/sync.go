@@ -128,7 +128,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 
 // missed reports an attempt that came to its end while no driver was there, at the times at which it happened.
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
-	up, gone := d.trueTime(startOf(x.over)), d.trueTime(endOf(x.over))
+	up, gone := trueTime(d, startOf(x.over)), trueTime(d, endOf(x.over))
 	started := d.instant(up)
 	if !a.up && !x.over.Started.IsZero() {
 		events = append(events, sched.Event{Time: started, At: before(up, started), Kind: sched.AttemptStarted,

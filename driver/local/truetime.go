@@ -31,7 +31,7 @@ const wasSet = 100 * time.Millisecond
 
 // trueTime returns when something happened, not after now: by the clock of the machine, or, if that was set meanwhile,
 // by the time since the machine was booted, unless it was booted again. 0 = it is not known.
-func (d *Driver) trueTime(s stamp) sched.Time {
+func trueTime(d *Driver, s stamp) sched.Time {
 	if s.clock.IsZero() {
 		return 0
 	}

@@ -65,7 +65,7 @@ func TestAttackDaemon(t *testing.T) {
 			record)
 		name := fmt.Sprintf("attack-%d", i)
 		d.submit(fmt.Sprintf("jobs: [{name: %s, retries: 0, command: [sh, -c, %q]}]", name, script))
-		if i == 3 { // nobody is there when it ends
+		if i == 3 { // no one is there when it ends
 			l.signal(syscall.SIGKILL)
 			l.within(patience)
 			l = d.up()

@@ -215,7 +215,8 @@ func TestHash(t *testing.T) {
 		"memory_gb: 1", "gpu_memory_gb: 1", "gpu_use: 0.5", "epochs: 2",
 		"output: {max: 1GiB}",
 		"grace: 1s", "retry: {max: 1, on: [exit:75]}", "progress: {regex: '(?P<step>.)'}", "env: {A: {from_file: x}}",
-		"checkpoint: {to: leader}", "checkpoint: {to: all}", "dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
+		"checkpoint: {to: leader}", "checkpoint: {to: all}", "dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]",
+		"name: b", "after: [z]", "count: 2"} {
 		src := "jobs: [{command: [z], name: z}, {" + change + "}]\ndefaults: {command: [x]}"
 		if got := parse(t, src).Hash; seen[got] != "" {
 			t.Errorf("%s: the hash of %s", src, seen[got])

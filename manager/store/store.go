@@ -59,7 +59,7 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// OpenDamaged is Open for one who is to repair what is damaged: nothing is set aside, nor refused for it.
+// OpenDamaged is Open for one who is to repair what is damaged: nothing is quarantined, nor refused for it.
 func OpenDamaged(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)

@@ -15,7 +15,7 @@ type StandIn struct {
 	Seq   uint64
 	Batch uint64
 	Why   string      // what is wrong with the one that was there
-	Kept  bool        // it is the one that was there, with its text cut; else all that it told is lost
+	Kept  bool        // it is the one that was there, with its text cut; else all that it said is lost
 	Event sched.Event // with its number
 	// Spared: the kind of the one that was there can still be read, and the log can do without: it happens again, is
 	// reported again, or is its user's to say again.
@@ -59,10 +59,10 @@ func (x *StandIn) arrives() bool {
 const mostUnreadable = 1000
 
 // Unreadable returns a stand-in for each event of the log that is not what was written, is missing, or cannot be read
-// where it stands, by rising number. One that is only too long stays with its text cut. For each other a tick stands, at
-// the time and in the batch of the event before it: it changes nothing. Where a job must have arrived, by the numbers of
-// those that arrive later or by what is left of the line, its arrival stands there. ErrDamaged: the first event is one
-// of them, or too many are.
+// where it stands, by rising number. One that is only too long stays with its text cut. For each other a tick stands,
+// at the time and in the batch of the event before it: it changes nothing. Where a job must have arrived, by the
+// numbers of those that arrive later or by what is left of the line, its arrival stands there. ErrDamaged: the first
+// event is one of them, or too many are.
 func (s *Store) Unreadable() (list []StandIn, err error) {
 	rows, err := s.db.Query("select seq, batch, line, sum from log order by seq")
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Store) Settle() error {
 				sum(seq, x.Batch, line))
 		}
 		if err != nil {
-			return fmt.Errorf("store: event %d cannot be set aside: %w", seq, err)
+			return fmt.Errorf("store: event %d cannot be quarantined: %w", seq, err)
 		}
 	}
 	if err := tx.Commit(); err != nil {

@@ -79,17 +79,20 @@ func torchScene(s *stage, t *tally) error {
 			return err
 		}
 	}
-	if err := s.until("it trains again", func() (bool, error) { _, final := steps(s.output(id, 3)); return final > 0, nil }); err != nil {
+	if err := s.until("it trains again", func() (bool, error) {
+		_, final := steps(s.output(id, 3))
+		return final > 0, nil
+	}); err != nil {
 		return err
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
 		_, final := steps(s.output(id, attempt))
 		first, _ := steps(s.output(id, attempt+1))
 		lost := max(final-first+1, 0)
-		fmt.Printf("   attempt %d ended at step %d, the next began at %d\n", attempt, final, first)
+		fmt.Printf("   attempt %d ended at step %d, the next started at %d\n", attempt, final, first)
 		if t.stepsLost = max(t.stepsLost, lost); lost > 1 || first > final+1 {
-			return fmt.Errorf("attempt %d ended at step %d and the next began at %d, want at most one lost", attempt, final,
-				first)
+			return fmt.Errorf("attempt %d ended at step %d and the next started at %d, want at most one lost", attempt,
+				final, first)
 		}
 	}
 	_, err = s.ask("cancel", strconv.Itoa(id))
@@ -105,7 +108,8 @@ func trains(s *stage) (string, error) {
 		}
 		if _, err := os.Stat(example); err == nil {
 			fmt.Println("   PyTorch, by torchrun, with two DataLoader workers")
-			return fmt.Sprintf(`[%q, --epochs, "200", --report-every, "1", --step-time, "0.1", --workers, "2"]`, example), nil
+			return fmt.Sprintf(`[%q, --epochs, "200", --report-every, "1", --step-time, "0.1", --workers, "2"]`,
+				example), nil
 		}
 	}
 	fmt.Println("   no PyTorch here: the trainer in Go stands in for it")
@@ -113,7 +117,7 @@ func trains(s *stage) (string, error) {
 		filepath.Join(s.bin, "trainer")), nil
 }
 
-// batchScene hands in thirteen jobs at once and compares when they start with what was foreseen.
+// batchScene submits thirteen jobs at once and compares when they start with what was foreseen.
 func batchScene(s *stage, t *tally) error {
 	first, err := s.submit(`jobs: [{name: batch, count: 13, wall_time: 2s, command: [sleep, '1.5']}]`)
 	if err != nil {
@@ -144,7 +148,8 @@ func batchScene(s *stage, t *tally) error {
 		if in {
 			t.inside++
 		}
-		fmt.Printf("   job %2d: foreseen %s to %s, started %s\n", first+i, clockOf(w.Low), clockOf(w.High), clockOf(j.Started))
+		fmt.Printf("   job %2d: foreseen %s to %s, started %s\n", first+i, clockOf(w.Low), clockOf(w.High),
+			clockOf(j.Started))
 	}
 	return nil
 }
@@ -195,7 +200,7 @@ func hostileScene(s *stage, _ *tally) error {
 // kills is how often the manager is killed.
 const kills = 20
 
-// killScene kills the manager again and again while jobs are handed in, one after the other. The command line tries
+// killScene kills the manager again and again while jobs are submitted, one after the other. The command line tries
 // again by itself.
 func killScene(s *stage, t *tally) error {
 	over, failed := make(chan struct{}), make(chan error, 1)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,9 +33,10 @@ func diskScene(s *stage, t *tally) error {
 	return err
 }
 
-// fillDisk serves a folder on a disk of 128 MiB, which it fills and frees.
-func fillDisk(bin, folder string) (err error) {
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=128m", "none", folder).CombinedOutput(); err != nil {
+// fillDisk serves a folder on a disk of 256 MiB, which it fills and frees.
+func fillDisk(bin, folder string) error {
+	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=256m", "none", folder)
+	if out, err := mount.CombinedOutput(); err != nil {
 		return fmt.Errorf("mount: %w: %s", err, out)
 	}
 	s := &stage{dir: folder, bin: bin, state: filepath.Join(folder, "state"), start: time.Now()}
@@ -48,7 +50,6 @@ func fillDisk(bin, folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.WriteFile(goes, nil, 0o600) }() // whatever becomes of us, they end
 	if err := s.until("both run", func() (bool, error) {
 		a, err := s.job(first)
 		b, other := s.job(first + 1)
@@ -56,7 +57,14 @@ func fillDisk(bin, folder string) (err error) {
 	}); err != nil {
 		return err
 	}
-	fill := filepath.Join(folder, "fill")
+	if err := s.whileFull(filepath.Join(folder, "fill"), first); err != nil {
+		return err
+	}
+	return s.onceFreed(goes, first)
+}
+
+// whileFull fills the disk, sees jobs refused, cancels one that runs, and frees the disk.
+func (s *stage) whileFull(fill string, first int) error {
 	if err := fillUp(fill); err != nil {
 		return err
 	}
@@ -67,36 +75,37 @@ func fillDisk(bin, folder string) (err error) {
 		return err
 	}
 	fmt.Println("   full: jobs are refused, those that run go on")
-	if _, err := s.ask("cancel", fmt.Sprint(first)); err != nil {
-		return err
-	}
-	if err := os.Remove(fill); err != nil {
-		return err
-	}
+	_, err := s.ask("cancel", strconv.Itoa(first))
+	return errors.Join(err, os.Remove(fill))
+}
+
+// onceFreed sees how the jobs that ran end, and that others are taken.
+func (s *stage) onceFreed(goes string, first int) error {
 	if err := os.WriteFile(goes, nil, 0o600); err != nil {
 		return err
 	}
 	for i, want := range []string{"cancelled", "finished"} {
-		j, err := s.done(first + i)
-		if err != nil {
+		if err := s.ends(first+i, want); err != nil {
 			return err
-		}
-		if j.Outcome != want {
-			return fmt.Errorf("job %d %s, want %s", first+i, j.Outcome, want)
 		}
 	}
 	next := 0
-	if err := s.until("jobs are taken again", func() (bool, error) {
+	if err := s.until("jobs are taken again", func() (taken bool, err error) {
 		next, err = s.submit(`jobs: [{name: next, command: ['true']}]`)
 		return err == nil, err
 	}); err != nil {
 		return err
 	}
-	j, err := s.done(next)
-	if err == nil && j.Outcome != "finished" {
-		err = fmt.Errorf("the next job %s, want finished", j.Outcome)
-	}
 	fmt.Println("   freed: jobs are taken again, without a restart")
+	return s.ends(next, "finished")
+}
+
+// ends waits for the end of a job, which must be as wanted.
+func (s *stage) ends(id int, want string) error {
+	j, err := s.done(id)
+	if err == nil && j.Outcome != want {
+		err = fmt.Errorf("job %d (%s) %s, want %s", id, j.Name, j.Outcome, want)
+	}
 	return err
 }
 

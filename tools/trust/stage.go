@@ -71,7 +71,8 @@ func (s *stage) end() {
 
 // ask runs trainyard with the folder of the manager and returns what it prints.
 func (s *stage) ask(args ...string) (string, error) {
-	cmd := exec.Command(filepath.Join(s.bin, "trainyard"), append([]string{args[0], "--state", s.state}, args[1:]...)...)
+	all := append([]string{args[0], "--state", s.state}, args[1:]...)
+	cmd := exec.Command(filepath.Join(s.bin, "trainyard"), all...)
 	cmd.Dir = s.dir
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -88,7 +89,7 @@ func (s *stage) ask(args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// submit hands a job file in and returns the number of its first job.
+// submit submits a job file and returns the number of its first job.
 func (s *stage) submit(jobs string) (int, error) {
 	path := filepath.Join(s.dir, "jobs.yaml")
 	if err := os.WriteFile(path, []byte(jobs), 0o600); err != nil {

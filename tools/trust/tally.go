@@ -15,7 +15,7 @@ import (
 
 // tally is what the scenes and the log show.
 type tally struct {
-	acknowledged     []string // name and number of the jobs that were handed in under kills
+	acknowledged     []string // name and number of the jobs that were submitted under kills
 	stepsLost        int
 	foreseen, inside int
 	disk             bool // the scene of the full disk was played, and went well

@@ -38,7 +38,8 @@ func TestOnlyFilesAreRead(t *testing.T) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	must(err)
 	defer unix.Close(root)
-	for path, want := range map[string]error{"job/run/file": nil, "job/run/long": ErrTooLong, "job/run/zero": unix.ELOOP,
+	for path, want := range map[string]error{"job/run/file": nil, "job/run/long": ErrTooLong,
+		"job/run/zero": unix.ELOOP,
 		"job/run/near": unix.ELOOP, "job/link/file": ErrRefused, "job/run/dangling": unix.ELOOP,
 		"job/run/pipe": ErrNotRegular, "job/run/folder": ErrNotRegular, "job/run/none": fs.ErrNotExist,
 		"job/none/file": fs.ErrNotExist, "job/run/file/x": unix.ENOTDIR, "../x": ErrRefused, "/etc/passwd": ErrRefused,

@@ -46,7 +46,7 @@ var scenes = []scene{
 	{name: "trap that saves, and a deaf child", argv: script("bash", `trap "echo TRAINYARD saved step=1; exit 75" `+
 		`TERM; echo TRAINYARD step=1; sleep 300; sleep 300`), asked: "bash sleep"},
 	{name: "trap that saves by another program", argv: script("bash", `trap "GO saver; exit 75" TERM; `+
-		`echo TRAINYARD step=1; while :; do sleep 0.1; done`)}, // a child that bash just forked has its trap for a moment
+		`echo TRAINYARD step=1; while :; do sleep 0.1; done`)}, // a child just forked has its trap a moment
 	{name: "timeout", argv: []string{"timeout", "1h", "GO", "trainer", "-workers", "2"}, asked: "shim.test"},
 	{name: "late", argv: script("bash", `trap : TERM; GO trainer -late 1s`), asked: "bash shim.test"},
 	{name: "ranks", argv: []string{"GO", "launcher", "2", "GO", "trainer", "-workers", "2"}, ranks: 2,

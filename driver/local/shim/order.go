@@ -265,7 +265,7 @@ func (s State) Save(name string, x any) error { return writeJSON(filepath.Join(s
 func (s State) SetEpoch(epoch int64) error {
 	err := s.Fenced(epoch)
 	if errors.Is(err, ErrTorn) {
-		err = s.SetAside("epoch")
+		err = s.Quarantine("epoch")
 	}
 	if err != nil {
 		return err
@@ -273,12 +273,12 @@ func (s State) SetEpoch(epoch int64) error {
 	return writeJSON(filepath.Join(string(s), "epoch"), epoch)
 }
 
-// Unreadable ends the names of what was set aside in the folder, because it could not be read.
+// Unreadable ends the names of what was quarantined in the folder, because it could not be read.
 const Unreadable = ".unreadable"
 
-// SetAside gives what is at a name in the folder another one, in place of what had that before: it cannot be read, and
+// Quarantine gives what is at a name in the folder another one, in place of what had that before: it cannot be read, and
 // is written again.
-func (s State) SetAside(name string) error {
+func (s State) Quarantine(name string) error {
 	path := filepath.Join(string(s), name)
 	if err := os.RemoveAll(path + Unreadable); err != nil {
 		return err
@@ -295,8 +295,8 @@ func (s State) Fenced(epoch int64) error {
 	return err
 }
 
-// Served reports whether the folder is there and a manager has served it: one that was removed or moved away says nothing
-// of what became of its attempts.
+// Served reports whether the folder is there and a manager has served it: one that was removed or moved away says
+// nothing of what became of its attempts.
 func (s State) Served() bool {
 	now, err := s.Epoch()
 	return err != nil || now > 0

@@ -285,13 +285,13 @@ func (c *Conn) send(s say) error {
 // ErrFenced says that a later manager gives orders.
 var ErrFenced = errors.New("a later manager gives orders now")
 
-// maxTold is how many bytes a shim has to say at most, by far.
-const maxTold = 64 << 10
+// maxHeard is how many bytes a shim has to say at most, by far.
+const maxHeard = 64 << 10
 
 // Watch calls up once the job's process runs and returns when the shim hangs up: nil if it said that over.json is
 // there, ErrFenced if it refuses orders, or io.EOF if it died.
 func (c *Conn) Watch(up func(*Alive)) error {
-	lines := json.NewDecoder(io.LimitReader(c.conn, maxTold))
+	lines := json.NewDecoder(io.LimitReader(c.conn, maxHeard))
 	for {
 		var t tell
 		if err := lines.Decode(&t); err != nil {
