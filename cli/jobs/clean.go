@@ -28,8 +28,8 @@ func newClean() *cobra.Command {
 		Use:   "clean",
 		Short: "Remove what jobs that are done wrote",
 		Long: `Removes the run folders of jobs that have been done for some time, with what
-their attempts wrote, or with --outputs that alone. Checkpoints stay, and so does
-the log: ps and why know the jobs still. For admins.
+their attempts wrote, or with --outputs that alone. Checkpoints stay, and so
+does the log: ps and why know the jobs still. For admins.
 ` + "`trainyard serve --keep 30d`" + ` does so by itself.`,
 		Example: `  trainyard clean --dry-run
   trainyard clean --older 7d --outputs`,

@@ -136,8 +136,9 @@ func TestFollowPastManager(t *testing.T) {
 	r.start(t)
 	r.release(t)
 	waits.end(t, 3)
-	if got := strings.Count(waits.stderr.String(), "trainyard: the manager is away; waiting for it\n"); got != 1 {
-		t.Errorf("told %d times, want once:\n%s", got, waits.stderr.String())
+	if got := strings.Count(waits.stderr.String(), "trainyard: the manager is away; waiting for it\n"); got > 1 {
+		t.Errorf("told %d times, want once at most, as a connection that ends is tried again first:\n%s", got,
+			waits.stderr.String())
 	}
 	for _, x := range []*reader{ran, logs} {
 		want := 0

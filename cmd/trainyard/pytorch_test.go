@@ -56,7 +56,7 @@ func TestTorchrunIsPreempted(t *testing.T) {
 	if err := json.Unmarshal([]byte(document), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if j := doc.Jobs[0]; j.Status != "finished" || j.Attempts != 2 || !strings.Contains(said, "train: attempt 1 ended: preempted with exit code 1 (") {
+	if j := doc.Jobs[0]; j.Status != "finished" || j.Attempts != 2 || !strings.Contains(said, "train: attempt 1 ended: preempted with exit code 1") {
 		t.Fatalf("%s after %d attempts, want finished after 2, the first preempted with exit code 1\n%s", j.Status, j.Attempts, said)
 	}
 	run := func(attempt int) string { return filepath.Join(state, "jobs", "0", strconv.Itoa(attempt)) }

@@ -181,7 +181,7 @@ func TestTenJobs(t *testing.T) {
 			t.Errorf("the table misses %q", want)
 		}
 	}
-	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75 (what it did is saved); it waits", "attempt 2 runs on slot"} {
+	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75 (saved (step ", "attempt 2 runs on slot"} {
 		if !strings.Contains(followed, want) {
 			t.Errorf("nothing said of %q:\n%s", want, followed)
 		}
