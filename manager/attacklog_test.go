@@ -46,7 +46,7 @@ func TestAttackUnreadableEvent(t *testing.T) {
 			}
 			for range 2 {
 				s := r.serve()
-				if list := strings.Join(s.m.Problems(), "\n"); !strings.Contains(list, "was quarantined") ||
+				if list := strings.Join(s.m.Problems(), "\n"); !strings.Contains(list, "was set aside") ||
 					!strings.Contains(list, c.says) {
 					t.Errorf("problems %q, want one with %q", list, c.says)
 				}

@@ -176,7 +176,7 @@ func (s *Server) missing(id string) (instead string, missing bool) {
 		return "the events of the log: each decision has its reason", true
 	}
 	if _, able := s.o.Site.(Cleaner); id == cleanID && !able {
-		return "", true
+		return "what the world itself has for that: a cluster removes the logs of pods with them", true
 	}
 	return s.o.Site.Missing(id)
 }

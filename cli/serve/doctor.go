@@ -62,8 +62,8 @@ behind. It changes nothing. Exit code 1: something is wrong. A note may well be
 meant so.
 
 --repair is for a folder that serve refuses because of its log. It copies the
-log, quarantines what cannot be read or contradicts the rest, moves away what the
-folder has of attempts that the log does not know, and says what is lost.`,
+log, quarantines what cannot be read or contradicts the rest, moves away what
+the folder has of attempts that the log does not know, and says what is lost.`,
 		Args: term.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := term.OnLinux("doctor"); err != nil {
