@@ -343,9 +343,12 @@ func (a *attempt) believed(over *shim.Over) *shim.Over {
 }
 
 // finish kills what is left of the attempt, whatever its record says, waits until the devices are seen free, and
-// reports the end. With it goes which of them do not become so.
+// reports the end. With it goes which of them do not become so. Where there is a record, the shim has seen the group
+// empty, unless the job forged it: two looks have to agree. Else the sweep, which takes more, has to find none.
 func (a *attempt) finish(x *end) {
-	a.sweep()
+	if x.over == nil || !a.gone() || !a.gone() {
+		a.sweep()
+	}
 	unfree := a.d.release(a, a.order.Devices)
 	if x.over != nil && !x.over.Started.IsZero() {
 		a.started(startOf(x.over))

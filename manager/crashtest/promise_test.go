@@ -153,8 +153,8 @@ func accounts(t *testing.T, s *served) *books {
 	b := &books{service: make(map[sched.JobID]float64), held: make(map[sched.JobID]float64)}
 	var from, at sched.Time
 	all := slices.Repeat([]slot{{job: sched.None}}, s.slots)
-	turn := func(x *slot, job sched.JobID, up bool) {
-		took := (at - x.since).Seconds()
+	turn := func(x *slot, job sched.JobID, up bool, when sched.Time) {
+		took := (when - x.since).Seconds()
 		b.held[x.job] += took
 		switch {
 		case x.job == sched.None:
@@ -164,7 +164,7 @@ func accounts(t *testing.T, s *served) *books {
 		default:
 			b.coming += took
 		}
-		*x = slot{job, up, at}
+		*x = slot{job, up, when}
 	}
 	over := make(map[sched.JobID]bool)
 	s.fold(t, func(v *sched.View, e *sched.Event) {
@@ -179,11 +179,11 @@ func accounts(t *testing.T, s *served) *books {
 			switch mine := x.job == e.Job; {
 			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start &&
 				slices.Contains(v.Jobs[e.Job].GPUs, sched.GPUID(i)):
-				turn(x, e.Job, false)
+				turn(x, e.Job, false, at)
 			case e.Kind == sched.AttemptStarted && mine:
-				turn(x, e.Job, true)
+				turn(x, e.Job, true, max(e.Happened(), x.since))
 			case (e.Kind == sched.AttemptEnded || e.Kind == sched.StartFailed) && mine:
-				turn(x, sched.None, false)
+				turn(x, sched.None, false, max(e.Happened(), x.since))
 			}
 		}
 		switch {
@@ -194,7 +194,7 @@ func accounts(t *testing.T, s *served) *books {
 		}
 	})
 	for i := range all {
-		turn(&all[i], sched.None, false)
+		turn(&all[i], sched.None, false, at)
 	}
 	b.span = (at - from).Seconds()
 	return b

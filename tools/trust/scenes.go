@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/trainyard/trainyard/api"
 )
 
 // plainScene has a script of twelve seconds on two slots, which saves nothing, next to jobs of two seconds that would
@@ -117,19 +115,27 @@ func trains(s *stage) (string, error) {
 		filepath.Join(s.bin, "trainer")), nil
 }
 
+// within is an interval of time.
+type within struct {
+	Low  string `json:"low"`
+	High string `json:"high"`
+}
+
 // batchScene submits thirteen jobs at once and compares when they start with what was foreseen.
 func batchScene(s *stage, t *tally) error {
 	first, err := s.submit(`jobs: [{name: batch, count: 13, wall_time: 2s, command: [sleep, '1.5']}]`)
 	if err != nil {
 		return err
 	}
-	var foreseen [13]*api.Within
+	var foreseen [13]*within
 	for i := range foreseen {
 		out, err := s.ask("why", strconv.Itoa(first+i), "--json")
 		if err != nil {
 			return err
 		}
-		var doc api.Why
+		var doc struct {
+			Start *within `json:"start"`
+		}
 		if err := json.Unmarshal([]byte(out), &doc); err != nil {
 			return err
 		}
@@ -186,7 +192,7 @@ func hostileScene(s *stage, _ *tally) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("   it %s: %s\n", j.Outcome, api.Printable(j.Text))
+	fmt.Printf("   it %s: %s\n", j.Outcome, strconv.QuoteToASCII(j.Text))
 	next, err := s.submit(`jobs: [{name: after, gpus: 4, command: ['true']}]`)
 	if err != nil {
 		return err

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/trainyard/trainyard/api"
 )
 
 // stage is a manager, its folder, and who asks it.
@@ -105,27 +103,29 @@ func (s *stage) submit(jobs string) (int, error) {
 }
 
 // job returns how a job stands.
-func (s *stage) job(id int) (api.Job, error) {
+func (s *stage) job(id int) (job, error) {
 	list, err := s.jobs()
 	if err != nil || id >= len(list) {
-		return api.Job{}, errors.Join(err, fmt.Errorf("job %d of %d", id, len(list)))
+		return job{}, errors.Join(err, fmt.Errorf("job %d of %d", id, len(list)))
 	}
 	return list[id], nil
 }
 
 // jobs returns how all jobs stand, by number.
-func (s *stage) jobs() ([]api.Job, error) {
+func (s *stage) jobs() ([]job, error) {
 	out, err := s.ask("ps", "--all", "--json")
 	if err != nil {
 		return nil, err
 	}
-	var doc api.Jobs
+	var doc struct {
+		Jobs []job `json:"jobs"`
+	}
 	err = json.Unmarshal([]byte(out), &doc)
 	return doc.Jobs, err
 }
 
 // done waits until a job is done and returns how it ended.
-func (s *stage) done(id int) (j api.Job, err error) {
+func (s *stage) done(id int) (j job, err error) {
 	err = s.until(fmt.Sprintf("job %d is done", id), func() (bool, error) {
 		j, err = s.job(id)
 		return err == nil && j.State == "done", err
@@ -169,7 +169,7 @@ func (s *stage) close(t *tally, keep string) error {
 	if err := os.WriteFile(keep, []byte(events), 0o600); err != nil {
 		return err
 	}
-	if err := t.read(strings.NewReader(events)); err != nil {
+	if err := t.read(events); err != nil {
 		return err
 	}
 	if t.jobs, err = s.jobs(); err != nil {

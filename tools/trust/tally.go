@@ -1,17 +1,27 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/sched"
 )
+
+// job is what of a job is looked at, as `trainyard ps --json` has it.
+type job struct {
+	Name      string  `json:"name"`
+	State     string  `json:"state"`
+	Outcome   string  `json:"outcome"`
+	Text      string  `json:"text"`
+	Attempt   int     `json:"attempt"`
+	Started   string  `json:"started"`
+	RunSec    float64 `json:"run_s"`
+	LostSec   float64 `json:"lost_s"`
+	Protected bool    `json:"protected"`
+}
 
 // tally is what the scenes and the log show.
 type tally struct {
@@ -21,44 +31,41 @@ type tally struct {
 	disk             bool // the scene of the full disk was played, and went well
 	replays          bool
 
-	jobs  []api.Job // all of the manager, in the end
-	twice int       // GPUs given to a job while another held them
+	jobs  []job // all of the manager, in the end
+	twice int   // GPUs given to a job while another held them
+}
+
+// event is what of a line of the log is looked at.
+type event struct {
+	Event  string `json:"event"`
+	Job    int    `json:"job"`
+	Action string `json:"action"`
+	GPUs   []int  `json:"gpus"`
 }
 
 // read counts, by a fold of its own, GPUs that were given twice.
-func (t *tally) read(log io.Reader) error {
-	r, err := eventlog.NewReader(log, "log")
-	if err != nil {
-		return err
-	}
-	target, holds := make(map[sched.JobID][]sched.GPUID), make(map[sched.GPUID]sched.JobID)
-	for {
-		rec, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
+func (t *tally) read(log string) error {
+	target, holds := make(map[int][]int), make(map[int]int)
+	for _, line := range strings.Split(strings.TrimSpace(log), "\n")[1:] {
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			return fmt.Errorf("log: %w", err)
 		}
-		e := &rec.Event
 		switch {
-		case e.Kind == sched.Decided:
-			target[e.Job] = append([]sched.GPUID(nil), e.GPUs...)
-		case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start:
+		case e.Event == "decided":
+			target[e.Job] = e.GPUs
+		case e.Event == "ordered" && e.Action == "start":
 			for _, g := range target[e.Job] {
 				if _, held := holds[g]; held {
 					t.twice++
 				}
 				holds[g] = e.Job
 			}
-		case e.Kind == sched.AttemptEnded, e.Kind == sched.StartFailed:
-			for g, j := range holds {
-				if j == e.Job {
-					delete(holds, g)
-				}
-			}
+		case e.Event == "ended", e.Event == "start-failed":
+			maps.DeleteFunc(holds, func(_, job int) bool { return job == e.Job })
 		}
 	}
+	return nil
 }
 
 // print prints the table. Its error says what of it is wrong.
