@@ -20,7 +20,12 @@ type stage struct {
 	dir, bin, state string
 	daemon          *exec.Cmd
 	start           time.Time
+	noted           int // lines of submit that were shown
 }
+
+// mostNoted is how many of those lines are shown.
+const mostNoted = 3
+
 
 // patience bounds every wait.
 const patience = 2 * time.Minute
@@ -79,7 +84,8 @@ func (s *stage) ask(args ...string) (string, error) {
 	}
 	if args[0] == "submit" {
 		for _, line := range strings.Split(said.String(), "\n") {
-			if strings.Contains(line, "will not be stopped") {
+			if s.noted < mostNoted && strings.Contains(line, "will not be stopped") {
+				s.noted++
 				fmt.Println("   submit:", line)
 			}
 		}
