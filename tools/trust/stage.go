@@ -26,7 +26,6 @@ type stage struct {
 // mostNoted is how many of those lines are shown.
 const mostNoted = 3
 
-
 // patience bounds every wait.
 const patience = 2 * time.Minute
 
