@@ -100,11 +100,11 @@ func TestAttackRepair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := manager.Repair(r.options.Dir); err == nil || !strings.Contains(err.Error(), "job 0 runs") {
-				t.Fatalf("%v, want that job 0 runs", err)
+			if _, bad := manager.Repair(r.options.Dir); bad == nil || !strings.Contains(bad.Error(), "job 0 runs") {
+				t.Fatalf("%v, want that job 0 runs", bad)
 			}
-			if err := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
+			if bad := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); bad != nil {
+				t.Fatal(bad)
 			}
 			for deadline := time.Now().Add(time.Minute); shim.State(r.options.Dir).Held(0); time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {

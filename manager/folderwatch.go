@@ -25,8 +25,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {
-		if err := watch(ctx, path, opened); err != nil {
-			stop(fmt.Errorf("manager: %s %w; put it back and serve it again: jobs go on meanwhile", m.Dir(), err))
+		if moved := watch(ctx, path, opened); moved != nil {
+			stop(fmt.Errorf("manager: %s %w; put it back and serve it again: jobs go on meanwhile", m.Dir(), moved))
 		}
 	}()
 	err = m.serve(ctx)

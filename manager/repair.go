@@ -52,8 +52,8 @@ func Repair(dir string) (*Repaired, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, store.FileName)); err != nil { // Open would make one
-		return nil, err
+	if _, missing := os.Stat(filepath.Join(dir, store.FileName)); missing != nil { // Open would make one
+		return nil, missing
 	}
 	s, err := store.OpenDamaged(dir)
 	if err != nil {
@@ -64,8 +64,8 @@ func Repair(dir string) (*Repaired, error) {
 	if err == nil && (len(r.standIns) > 0 || r.cut > 0 || len(r.strange) > 0) {
 		err = r.carryOut(time.Now())
 	}
-	if err = errors.Join(err, s.Close()); err != nil {
-		return nil, err
+	if failed := errors.Join(err, s.Close()); failed != nil {
+		return nil, failed
 	}
 	return &r.Repaired, nil
 }
@@ -228,7 +228,7 @@ func (r *repair) moveAway(x stray) error {
 	}
 	for _, entry := range entries {
 		n, err := strconv.ParseInt(entry.Name(), 10, 32)
-		if err != nil || int32(n) <= x.attempts {
+		if err != nil || n <= int64(x.attempts) {
 			continue
 		}
 		if err := os.Rename(filepath.Join(r.state.Job(x.job), entry.Name()), filepath.Join(to, name,

@@ -55,6 +55,7 @@ func newRig(t *testing.T, system string, settings map[string]string, jobs int, s
 	for i := range r.trace.Jobs {
 		s := &r.trace.Jobs[i].Spec
 		s.User, s.Name, s.Task = "lab", "j"+s.Name, "uid-"+s.Name
+		s.Preempt = sched.AlwaysPreempt
 		s.Submit += sched.Time(i) // never two at one instant: the trace numbers them
 		objects = append(objects,
 			&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.User, Name: s.Name,

@@ -22,8 +22,8 @@ func plainScene(s *stage, _ *tally) error {
 		return err
 	}
 	for range 2 {
-		if _, err := s.submit(`jobs: [{name: short, gpus: 3, command: [sleep, '2']}]`); err != nil {
-			return err
+		if _, failed := s.submit(`jobs: [{name: short, gpus: 3, command: [sleep, '2']}]`); failed != nil {
+			return failed
 		}
 		time.Sleep(4 * time.Second)
 	}
@@ -62,26 +62,8 @@ func torchScene(s *stage, t *tally) error {
 	if err != nil {
 		return err
 	}
-	for attempt := 1; attempt <= 2; attempt++ {
-		if err := s.until("it trains", func() (bool, error) {
-			first, final := steps(s.output(id, attempt))
-			return final >= first+5 && final > 0, nil
-		}); err != nil {
-			return err
-		}
-		guest, err := s.submit(`jobs: [{name: guest, gpus: 4, preemptible: true, command: ['true']}]`)
-		if err != nil {
-			return err
-		}
-		if _, err := s.done(guest); err != nil {
-			return err
-		}
-	}
-	if err := s.until("it trains again", func() (bool, error) {
-		_, final := steps(s.output(id, 3))
-		return final > 0, nil
-	}); err != nil {
-		return err
+	if failed := s.preemptTwice(id); failed != nil {
+		return failed
 	}
 	for attempt := 1; attempt <= 2; attempt++ {
 		_, final := steps(s.output(id, attempt))
@@ -95,6 +77,25 @@ func torchScene(s *stage, t *tally) error {
 	}
 	_, err = s.ask("cancel", strconv.Itoa(id))
 	return err
+}
+
+// preemptTwice has job id preempted once it trains, in its first and its second attempt, and waits for the third.
+func (s *stage) preemptTwice(id int) error {
+	for attempt := 1; ; attempt++ {
+		if err := s.until("it trains", func() (bool, error) {
+			first, final := steps(s.output(id, attempt))
+			return final >= first+5 && final > 0, nil
+		}); err != nil || attempt == 3 {
+			return err
+		}
+		guest, err := s.submit(`jobs: [{name: guest, gpus: 4, preemptible: true, command: ['true']}]`)
+		if err != nil {
+			return err
+		}
+		if failed := s.ends(guest, "finished"); failed != nil {
+			return failed
+		}
+	}
 }
 
 // trains is the command of a training job.

@@ -19,10 +19,10 @@ func diskScene(s *stage, t *tally) error {
 		return err
 	}
 	folder := filepath.Join(s.dir, "disk")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return err
+	if failed := os.Mkdir(folder, 0o700); failed != nil {
+		return failed
 	}
-	if err := exec.Command("unshare", "-Urm", "mount", "-t", "tmpfs", "none", folder).Run(); err != nil {
+	if exec.Command("unshare", "-Urm", "mount", "-t", "tmpfs", "none", folder).Run() != nil {
 		fmt.Println("   left out: no user name space here to mount a small disk in")
 		return nil
 	}

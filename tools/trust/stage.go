@@ -171,11 +171,8 @@ func (s *stage) close(t *tally, keep string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(keep, []byte(events), 0o600); err != nil {
-		return err
-	}
-	if err := t.read(events); err != nil {
-		return err
+	if failed := errors.Join(os.WriteFile(keep, []byte(events), 0o600), t.read(events)); failed != nil {
+		return failed
 	}
 	if t.jobs, err = s.jobs(); err != nil {
 		return err

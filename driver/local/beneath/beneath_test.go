@@ -47,7 +47,7 @@ func TestOnlyFilesAreRead(t *testing.T) {
 		for _, folder := range []string{dir, link} {
 			b, err := Read(folder, path, 8)
 			if want == nil && (err != nil || string(b) != "12345678") || want != nil && !errors.Is(err, want) ||
-				want != nil && want != fs.ErrNotExist && !errors.Is(err, ErrRefused) {
+				want != nil && !errors.Is(want, fs.ErrNotExist) && !errors.Is(err, ErrRefused) {
 				t.Errorf("%s: %q, %v, want %v", path, b, err, want)
 			}
 		}
