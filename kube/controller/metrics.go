@@ -120,9 +120,10 @@ type poolStanding struct {
 
 // meter is the sink that takes the figures of one start. It is the last, so that what it gives is durable.
 type meter struct {
-	m    *Metrics
-	v    *sched.View
-	live []sched.JobID // not done at the end of the last batch
+	m         *Metrics
+	v         *sched.View
+	live      []sched.JobID // not done at the end of the last batch
+	preempted []int32       // by job, as counted
 }
 
 var (
@@ -135,6 +136,7 @@ func newMeter(m *Metrics, v *sched.View) *meter {
 	t := &meter{m: m, v: v}
 	for id := range v.Jobs {
 		t.live = append(t.live, sched.JobID(id))
+		t.preempted = append(t.preempted, v.Jobs[id].Preemptions)
 	}
 	t.forgetDone()
 	return t
@@ -148,13 +150,14 @@ func (t *meter) forgetDone() {
 func (t *meter) Log(_ *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.JobArrived:
-		t.live = append(t.live, e.Job)
+		t.live, t.preempted = append(t.live, e.Job), append(t.preempted, 0)
 	case sched.StartFailed:
 		t.m.failures.Inc()
 	case sched.AttemptEnded:
 		t.m.ends.WithLabelValues(e.Outcome.String()).Inc()
 	case sched.Decided:
-		if j := &t.v.Jobs[e.Job]; len(j.Target) == 0 && j.HoldsDevices() && j.State != sched.Done && !j.Paused {
+		if n := t.v.Jobs[e.Job].Preemptions; n > t.preempted[e.Job] {
+			t.preempted[e.Job] = n
 			t.m.preemptions.Inc()
 		}
 	}
