@@ -140,9 +140,9 @@ func TestSubmitOnceOutcome(t *testing.T) {
 
 // Ensure that a host that knows no keys is asked once more, without one, and never again.
 func TestSubmitOnceWithoutKeys(t *testing.T) {
-	asked := 0
+	var asked atomic.Int32
 	c := managerThat(t, func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		asked.Add(1)
 		if r.Header.Get("Idempotency-Key") != "" {
 			says(w, api.NotHere("Idempotency-Key", ""))
 			return
@@ -150,8 +150,8 @@ func TestSubmitOnceWithoutKeys(t *testing.T) {
 		hangUp(w)
 	})
 	_, err := c.SubmitOnce(t.Context(), api.Submission{}, "k", api.Retry{Patience: time.Minute})
-	if !errors.Is(err, api.ErrNoManager) || asked != 2 {
-		t.Errorf("%v after %d requests", err, asked)
+	if !errors.Is(err, api.ErrNoManager) || asked.Load() != 2 {
+		t.Errorf("%v after %d requests", err, asked.Load())
 	}
 }
 
