@@ -42,8 +42,7 @@ const (
 	Rejected // Job, Why: refused for good
 	Noted    // Job, Why
 	Released // Job: became eligible (dependencies met, time come)
-	// Job, Attempt, Code = SavedWork ..., Work, Value = steps kept: what shows whether the job keeps its work
-	Saved
+	Saved    // Job, Attempt, Code = SavedWork ..., Work, Value = steps kept: what shows whether it keeps its work
 	EventKinds
 )
 
