@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -17,8 +18,8 @@ func through(t *testing.T, most, each int) (*gate, func(who string) (client, ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := ""
-	g := newGate(l, most, each, func(net.Conn) string { return who })
+	var who atomic.Pointer[string]
+	g := newGate(l, most, each, func(net.Conn) string { return *who.Load() })
 	t.Cleanup(func() { _ = g.Close() })
 	accepted := make(chan net.Conn)
 	go func() {
@@ -31,7 +32,7 @@ func through(t *testing.T, most, each int) (*gate, func(who string) (client, ser
 		}
 	}()
 	return g, func(as string) (client, server net.Conn) {
-		who = as
+		who.Store(&as)
 		client, err := net.Dial("unix", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
