@@ -131,6 +131,8 @@ var refused = map[string][]refusal{
 			`spec.gpuTypes[0] in body should be at least 1 chars long`},
 		{"maxLength spec.gpuTypes[]", `{spec: {gpuTypes: [` + long(101) + `]}}`, "",
 			`spec.gpuTypes[0]: Too long: may not be more than 100 bytes`},
+		{"enum spec.preemptible", `{spec: {preemptible: Sometimes}}`, "",
+			`spec.preemptible: Unsupported value: "Sometimes"`},
 		{"minimum spec.retries", `{spec: {retries: -1}}`, "",
 			`spec.retries in body should be greater than or equal to 0`},
 		{"maximum spec.retries", `{spec: {retries: 1001}}`, "",
