@@ -49,6 +49,7 @@ type life struct {
 	target                []sched.GPUID
 	outcome               sched.Outcome
 	missed                bool
+	lost                  purse
 
 	preemptions, migrations, resizes, promotions int32
 }
@@ -100,6 +101,7 @@ func (b *books) isOfJob(e *sched.Event) bool {
 
 func (l *life) note(v *sched.View, e *sched.Event) {
 	j := &v.Jobs[e.Job]
+	l.lost.note(e, j)
 	switch e.Kind {
 	case sched.AttemptStarted:
 		if l.start < 0 {

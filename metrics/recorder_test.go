@@ -66,7 +66,13 @@ func newHistory(seed uint64) *history {
 		if r.IntN(3) == 0 {
 			spec.Deadline = at + second*sched.Time(r.IntN(40))
 		}
-		h.jobs = append(h.jobs, trace.Job{Spec: spec, Duration: time.Duration(r.Int64N(30e9))})
+		job := trace.Job{Spec: spec, Duration: time.Duration(r.Int64N(30e9)),
+			Saves: pick(r, trace.SavingUnknown, trace.SavesWork, trace.LosesWork)}
+		if job.Saves == trace.LosesWork {
+			job.Duration %= 4 * time.Second // longer ones might never end
+		}
+		job.Spec.Saves = job.Saves == trace.SavesWork
+		h.jobs = append(h.jobs, job)
 	}
 	h.options.Runtime = sim.Runtime{Restart: pick[time.Duration](r, 0, 1, 2) * time.Second,
 		StartDelay: pick[time.Duration](r, 0, 0, 1) * time.Second,
@@ -248,13 +254,16 @@ func TestRecorderAgainstBooks(t *testing.T) {
 			if b.jobs[i].missed {
 				seen["missed"]++
 			}
+			if b.jobs[i].lost.lost > 0 {
+				seen["losing"]++
+			}
 		}
 		if t.Failed() {
 			return
 		}
 	}
 	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep",
-		"down", "lost", "rented", "shared", "capped", "waking", "metered", "repriced"} {
+		"down", "lost", "rented", "shared", "capped", "waking", "metered", "repriced", "losing"} {
 		if seen[what] < 10 {
 			t.Errorf("%d of %q in all histories: too few to say anything", seen[what], what)
 		}
@@ -314,13 +323,16 @@ func compareJobs(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 		j, l := &rec.Jobs[i], &b.jobs[i]
 		want := metrics.Job{Name: j.Name, GPUs: j.GPUs, Submit: l.submit, Start: l.start, Finish: l.finish, Run: l.run,
 			Service: j.Service,
-			Energy:  j.Energy, Preemptions: l.preemptions, Promotions: l.promotions, Migrations: l.migrations,
+			Energy:  j.Energy, Lost: j.Lost, Preemptions: l.preemptions, Promotions: l.promotions, Migrations: l.migrations,
 			Resizes: l.resizes, Outcome: l.outcome}
 		if *j != want {
 			t.Errorf("seed %d: job %d:\n got %+v\nwant %+v", seed, i, *j, want)
 		}
 		if service := float64(j.GPUs) * l.run.Seconds(); math.Abs(float64(j.Service)-service) > 1e-9*service {
 			t.Errorf("seed %d: job %d: service %v, want %v", seed, i, j.Service, service)
+		}
+		if lost := float64(j.GPUs) * l.lost.lost; math.Abs(float64(j.Lost)-lost) > 1e-6*max(lost, 1) {
+			t.Errorf("seed %d: job %d: lost %v, want %v", seed, i, j.Lost, lost)
 		}
 		if l.outcome == sched.Finished && j.Queue()+j.Run != j.JCT() {
 			t.Errorf("seed %d: job %d: queue %v + run %v, want jct %v", seed, i, j.Queue(), j.Run, j.JCT())
