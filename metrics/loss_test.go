@@ -7,7 +7,7 @@ type purse struct {
 	lost, claimed float64 // seconds of work
 	kept          float64 // seconds of work that the job has in all when no attempt is live
 
-	ordered, up, stop sched.Time // of the attempt: its order, when it came up, when it was ordered to stop; None = not yet
+	ordered, up, stop sched.Time // when the attempt was ordered, came up, and was ordered to stop; None = not yet
 	gpus              int
 	base              float64 // seconds of work with which it started
 	made              progress

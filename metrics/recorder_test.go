@@ -323,8 +323,8 @@ func compareJobs(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 		j, l := &rec.Jobs[i], &b.jobs[i]
 		want := metrics.Job{Name: j.Name, GPUs: j.GPUs, Submit: l.submit, Start: l.start, Finish: l.finish, Run: l.run,
 			Service: j.Service,
-			Energy:  j.Energy, Lost: j.Lost, Preemptions: l.preemptions, Promotions: l.promotions, Migrations: l.migrations,
-			Resizes: l.resizes, Outcome: l.outcome}
+			Energy:  j.Energy, Lost: j.Lost, Preemptions: l.preemptions, Promotions: l.promotions,
+			Migrations: l.migrations, Resizes: l.resizes, Outcome: l.outcome}
 		if *j != want {
 			t.Errorf("seed %d: job %d:\n got %+v\nwant %+v", seed, i, *j, want)
 		}
