@@ -21,7 +21,7 @@ const MaxGPUs = 1_000_000
 const maxFile = 1 << 20
 
 // wish is what Load takes.
-const wish = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
+const wanted = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
 
 // Cluster is what a simulated or described cluster consists of. No one changes it after it was read.
 type Cluster struct {
@@ -126,12 +126,12 @@ func Load(spec string) (*Cluster, error) {
 	case err == nil:
 		return Parse(text, spec)
 	case errors.Is(err, fs.ErrNotExist) && !isPath(spec):
-		return nil, fmt.Errorf("cluster: %q: %s", spec, wish)
+		return nil, fmt.Errorf("cluster: %q: %s", spec, wanted)
 	}
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return nil, fmt.Errorf("cluster: %s: %w, %s", spec, err, wish)
+	return nil, fmt.Errorf("cluster: %s: %w, %s", spec, err, wanted)
 }
 
 // isPath reports whether spec can only have been meant as a path.

@@ -53,24 +53,24 @@ func TestShorthandNodes(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	const wish = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
+	const wanted = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "lab")
 	for _, c := range []struct{ spec, want string }{
-		{"", `"": ` + wish},
-		{"15by4", `"15by4": ` + wish},
-		{"15x", `"15x": ` + wish},
-		{"15x4:", `"15x4:": ` + wish},
-		{"15x4+", `"15x4+": ` + wish},
-		{"-1x4", `"-1x4": ` + wish},
-		{"15X4", `"15X4": ` + wish},
+		{"", `"": ` + wanted},
+		{"15by4", `"15by4": ` + wanted},
+		{"15x", `"15x": ` + wanted},
+		{"15x4:", `"15x4:": ` + wanted},
+		{"15x4+", `"15x4+": ` + wanted},
+		{"-1x4", `"-1x4": ` + wanted},
+		{"15X4", `"15X4": ` + wanted},
 		{"0x4", `"0x4": 0 nodes, want 1 to 1000000`},
 		{"4x0:v100", `"4x0:v100": 0 GPUs per node, want 1 to 1000000`},
 		{"99999999999999999999x4", `"99999999999999999999x4": 99999999999999999999 nodes, want 1 to 1000000`},
 		{"1000000x1+1x1", `"1000000x1+1x1": 1000001 GPUs in total, want at most 1000000`},
-		{"no-such.yaml", `no-such.yaml: no such file or directory, ` + wish},
-		{missing, missing + `: no such file or directory, ` + wish},
-		{dir, dir + `: is a directory, ` + wish},
+		{"no-such.yaml", `no-such.yaml: no such file or directory, ` + wanted},
+		{missing, missing + `: no such file or directory, ` + wanted},
+		{dir, dir + `: is a directory, ` + wanted},
 	} {
 		if _, err := Load(c.spec); fmt.Sprint(err) != "cluster: "+c.want {
 			t.Errorf("%q:\n got %v\nwant cluster: %s", c.spec, err, c.want)

@@ -158,10 +158,10 @@ func (r *reader) failures(n ast.Node) Failures {
 		strictyaml.Key("seed", strictyaml.Whole(r.Reader, &seed, 0, math.MaxInt)),
 	})
 	if math.IsNaN(mtbf) {
-		r.Fail(n, "failures without node_mtbf_hours, want %s", hoursWish)
+		r.Fail(n, "failures without node_mtbf_hours, want %s", hoursWanted)
 	}
 	if math.IsNaN(repair) {
-		r.Fail(n, "failures without repair_hours, want %s", hoursWish)
+		r.Fail(n, "failures without repair_hours, want %s", hoursWanted)
 	}
 	if r.Err() != nil {
 		return Failures{}
@@ -171,9 +171,9 @@ func (r *reader) failures(n ast.Node) Failures {
 
 // maxHours bounds times; minHours keeps a mean time between failures from swamping a run.
 const (
-	maxHours  = 1e6
-	minHours  = 0.001
-	hoursWish = "0, or a number from 0.001 to 1e6"
+	maxHours    = 1e6
+	minHours    = 0.001
+	hoursWanted = "0, or a number from 0.001 to 1e6"
 )
 
 // hours reads 0 or a number from minHours to maxHours.
@@ -181,7 +181,7 @@ func hours(r *reader, dst *float64) func(string, ast.Node) {
 	return func(key string, n ast.Node) {
 		x, ok := strictyaml.Decimal(n)
 		if !ok || x != 0 && x < minHours || x > maxHours {
-			r.Fail(n, "%s, want %s", strictyaml.Describe(key, n), hoursWish)
+			r.Fail(n, "%s, want %s", strictyaml.Describe(key, n), hoursWanted)
 			return
 		}
 		*dst = x

@@ -18,7 +18,8 @@ import (
 )
 
 // bloxNames are the deterministic placements of the recorded runs by our names.
-var bloxNames = map[string]string{"PAL": "pal", "PMFirst": "pm-first", "Default-Packed-S": "packed-sticky", "Default-Packed-NS": "packed"}
+var bloxNames = map[string]string{"PAL": "pal", "PMFirst": "pm-first", "Default-Packed-S": "packed-sticky",
+	"Default-Packed-NS": "packed"}
 
 // wantBlox is the number of deterministic recorded runs: 6 workloads x 4 placements x 2 rounds, of 160 jobs each.
 const wantBlox = 48
@@ -29,7 +30,8 @@ const wantBlox = 48
 func TestBloxPresetGolden(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "pal")
 	want := map[string]map[string]float64{}
-	for _, row := range csvRows(t, filepath.Join(dir, "golden/golden-sia-fifo.csv"), "round_s,workload,policy,job,submit_s,finish_s") {
+	for _, row := range csvRows(t, filepath.Join(dir, "golden/golden-sia-fifo.csv"),
+		"round_s,workload,policy,job,submit_s,finish_s") {
 		if name := bloxNames[row[2]]; name != "" {
 			key := strings.Join([]string{row[0], row[1], name}, "/")
 			if want[key] == nil {
@@ -51,13 +53,15 @@ func TestBloxPresetGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Request{Trace: mustRead(t, filepath.Join(dir, "traces/workload-"+part[1]+".csv")), Cluster: c, System: part[2],
+		s := Request{Trace: mustRead(t, filepath.Join(dir, "traces/workload-"+part[1]+".csv")), Cluster: c,
+			System: part[2],
 			Preset: "blox-pal", Round: round, Scores: scores}
 		out := simulate(t, &s)
 		for _, j := range out.PerJob {
 			rows++
 			if got := j.Finish.Seconds(); got != finish[j.Name] || len(out.PerJob) != len(finish) {
-				t.Errorf("%s: job %s of %d finishes at %v, want %v of %d", key, j.Name, len(out.PerJob), got, finish[j.Name], len(finish))
+				t.Errorf("%s: job %s of %d finishes at %v, want %v of %d", key, j.Name, len(out.PerJob), got,
+					finish[j.Name], len(finish))
 				break
 			}
 		}
@@ -101,17 +105,24 @@ func TestBloxPresetSpots(t *testing.T) {
 func TestBloxPresetRefuses(t *testing.T) {
 	tr := mustTrace(t, "job_id,num_gpus,submit_time,duration,model\n0,2,0,100,BERT\n")
 	good := func() Request {
-		return Request{Trace: tr, Cluster: mustLoad(t, "2x2"), System: "pal", Preset: "blox-pal", Scores: alikeScores(4), Settings: map[string]string{}}
+		return Request{Trace: tr, Cluster: mustLoad(t, "2x2"), System: "pal", Preset: "blox-pal",
+			Scores: alikeScores(4), Settings: map[string]string{}}
 	}
 	if s := good(); simulate(t, &s).PerJob[0].Finish != 300*sched.Time(time.Second) {
 		t.Error("a job of 18 s ends at the end of the first round")
 	}
 	for wish, change := range map[string]func(*Request){
-		"--variability":               func(s *Request) { s.Scores = nil },
-		"scores of 3 GPUs":            func(s *Request) { s.Scores = alikeScores(3) },
-		"no class \"D\"":              func(s *Request) { s.Scores.Classes, s.Scores.PM = s.Scores.Classes[:3], s.Scores.PM[:3] },
-		"want all nodes alike":        func(s *Request) { s.Cluster = mustLoad(t, "1x1+1x3") },
-		"nothing of failures":         func(s *Request) { s.Cluster.Failures = cluster.Failures{MTBF: time.Hour, Repair: time.Minute} },
+		"--variability":    func(s *Request) { s.Scores = nil },
+		"scores of 3 GPUs": func(s *Request) { s.Scores = alikeScores(3) },
+		"no class \"D\"": func(s *Request) {
+			s.Scores.Classes, s.Scores.PM = s.Scores.Classes[:3],
+				s.Scores.PM[:3]
+		},
+		"want all nodes alike": func(s *Request) { s.Cluster = mustLoad(t, "1x1+1x3") },
+		"nothing of failures": func(s *Request) {
+			s.Cluster.Failures = cluster.Failures{MTBF: time.Hour,
+				Repair: time.Minute}
+		},
 		"no events from outside":      func(s *Request) { s.Inject = []sched.Event{{Kind: sched.PriceChanged}} },
 		"want whole seconds":          func(s *Request) { s.Round = time.Second / 2 },
 		"restart_overhead=62, want 0": func(s *Request) { s.Settings["restart_overhead"] = "62" },

@@ -85,7 +85,8 @@ func (c CapCurves) within(t *trace.Trace, text string) error {
 			continue
 		}
 		if last := curve[len(curve)-1].Limit; limit < curve[0].Limit || limit > last {
-			return fmt.Errorf("power: cap %v W for %s, want one from %v to %v W, which were measured", float64(limit), model, float64(curve[0].Limit), float64(last))
+			return fmt.Errorf("power: cap %v W for %s, want one from %v to %v W, which were measured", float64(limit),
+				model, float64(curve[0].Limit), float64(last))
 		}
 	}
 	return nil

@@ -48,18 +48,24 @@ func TestUnmarkedFigures(t *testing.T) {
 		{"no engine", claims + "| a | `system/pal` | – | 1 | 1 | |\n", `3: engine ""`},
 		{"no such replica", claims + "| a | – | – | 1 | 1 | replica:blox |\n", `3: engine "replica:blox"`},
 		{"no column", "| claim | file | ours |\n|---|---|---|\n| a | b | 1 |\n", "1: no column engine"},
-		{"a replica's file", claims + "| a | `replica/pal/draw.go` | – | 1 | 1 | trainyard |\n", "3: replica:pal computed it"},
-		{"a preset's file", claims + "| a | `simulate/preset_gavel.go` | – | 1 | 1 | trainyard |\n", "3: replica:gavel computed it"},
-		{"the same file", claims + "| a | `replica/pal` | – | 1 | 1 | replica:pal |\n| b | the same | – | 1 | 1 | trainyard |\n",
+		{"a replica's file", claims + "| a | `replica/pal/draw.go` | – | 1 | 1 | trainyard |\n",
+			"3: replica:pal computed it"},
+		{"a preset's file", claims + "| a | `simulate/preset_gavel.go` | – | 1 | 1 | trainyard |\n",
+			"3: replica:gavel computed it"},
+		{"the same file", claims + "| a | `replica/pal` | – | 1 | 1 | replica:pal |\n| b | the same | – | 1 | 1 | " +
+			"trainyard |\n",
 			"4: replica:pal computed it"},
-		{"a replica's test", claims + "| a | all | `TestGandivaSeeds` | 1 | 1 | trainyard |\n", "3: replica:gavel computed it"},
-		{"a test of a preset", claims + "| a | all | `TestMuriPreset` | 1 | 1 | trainyard |\n", "3: replica:muri computed it"},
+		{"a replica's test", claims + "| a | all | `TestGandivaSeeds` | 1 | 1 | trainyard |\n",
+			"3: replica:gavel computed it"},
+		{"a test of a preset", claims + "| a | all | `TestMuriPreset` | 1 | 1 | trainyard |\n",
+			"3: replica:muri computed it"},
 		{"a row of a preset", "| a | b |\n|---|---|\n| preset | 1 |\n", "3: no ʀ"},
 		{"a marked row", "| a | b |\n|---|---|\n| preset ʀ | 1 |\n" + foot, ""},
 		{"no footnote", "| a | b |\n|---|---|\n| preset ʀ | 1 |\n", "ʀ without its footnote"},
 		{"a column of a preset", "| a | preset |\n|---|---|\n| `tiresias-las` | 1 |\n", "3: no ʀ"},
 		{"an engine's row of it", "| a | preset |\n|---|---|\n| `fifo` | 1 |\n", ""},
-		{"a table of a replica", "By `replica/pollux`:\n\n| a | ours |\n|---|---|\n| x | 1 |\n", "3: no ʀ in the table"},
+		{"a table of a replica", "By `replica/pollux`:\n\n| a | ours |\n|---|---|\n| x | 1 |\n",
+			"3: no ʀ in the table"},
 		{"that is marked", "By `replica/pollux`:\n\n| a | ours ʀ |\n|---|---|\n| x | 1 |\n" + foot, ""},
 	} {
 		got, _ := unmarked(c.text, "tiresias")
@@ -98,7 +104,10 @@ func unmarked(text, page string) (wrong []string, replicas int) {
 		}
 		i, before = end, ""
 	}
-	if marked && !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, replicaMark+" computed by a replica of ") }) {
+	if marked && !slices.ContainsFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l,
+			replicaMark+" computed by a replica of ")
+	}) {
 		wrong = append(wrong, " "+replicaMark+" without its footnote")
 	}
 	return wrong, replicas
@@ -143,7 +152,8 @@ func (t table) claims() (wrong []string, replicas int) {
 		}
 		engines := strings.Split(row[min(column, len(row)-1)], "; ")
 		if k := slices.IndexFunc(engines, func(e string) bool { return !isEngine(e) }); k >= 0 {
-			wrong = append(wrong, fmt.Sprintf("%d: engine %q, want %s, replica:NAME or –", t.line+2, engines[k], Engine))
+			wrong = append(wrong, fmt.Sprintf("%d: engine %q, want %s, replica:NAME or –", t.line+2, engines[k],
+				Engine))
 			continue
 		}
 		if row[1] != "the same" {
@@ -211,7 +221,8 @@ func (t table) figures(before, page string) (wrong []string) {
 			continue
 		}
 		text := strings.Join(row, "|")
-		of := strings.Contains(text, "preset") || strings.Contains(text, "replica") || strings.Contains(text, "released simulator")
+		of := strings.Contains(text, "preset") || strings.Contains(text, "replica") ||
+			strings.Contains(text, "released simulator")
 		if p != nil && strings.Contains(head, "preset") && p.Replica(strings.Trim(row[0], "`")) {
 			of = true
 		}

@@ -36,8 +36,9 @@ type goldenRun struct {
 var goldenFile = regexp.MustCompile(`^(60|syn1|syn2|ex)(?:_(n1g4|n32g4|cluster_spec|x1x2x4x64x256|x1x4x4x64x256))?` +
 	`_([a-z]+(?:-[a-z]+)*)(?:-(\d+))?_(count|yarn|)_?(q?[-\d]*)\.csv$`)
 
-var goldenClusters = map[string]string{"n1g4": "1x4", "x1x2x4x64x256": "2x4", "x1x4x4x64x256": "4x4", "cluster_spec": "16x4",
-	"n32g4": "32x4", "syn1": "15x4", "syn2": "15x4", "ex": "1x2"}
+var goldenClusters = map[string]string{"n1g4": "1x4", "x1x2x4x64x256": "2x4", "x1x4x4x64x256": "4x4",
+	"cluster_spec": "16x4",
+	"n32g4":        "32x4", "syn1": "15x4", "syn2": "15x4", "ex": "1x2"}
 
 // goldenSystems are the released simulator's schedules by our names.
 var goldenSystems = map[string]string{"fifo": "fifo", "fjf": "fifo-skip", "sjf": "fewest-gpus", "shortest": "srtf",
@@ -49,7 +50,8 @@ func newGoldenRun(file string, yarnSizes *dist.Empirical) (*goldenRun, error) {
 		return nil, fmt.Errorf("%s: name not understood", file)
 	}
 	schedule, knob, placement, limits := m[3], m[4], m[5], m[6]
-	g := &goldenRun{name: file, trace: m[1], system: goldenSystems[schedule], cluster: goldenClusters[cmp.Or(m[2], m[1])],
+	g := &goldenRun{name: file, trace: m[1], system: goldenSystems[schedule],
+		cluster:  goldenClusters[cmp.Or(m[2], m[1])],
 		settings: map[string]string{}}
 	if g.system == "" || g.cluster == "" {
 		return nil, fmt.Errorf("%s: schedule %q, cluster %q not understood", file, schedule, g.cluster)
@@ -168,7 +170,8 @@ func goldenLine(j *metrics.Job) string {
 		return ""
 	}
 	sec := sched.FormatSeconds
-	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d", j.Name, sec(time.Duration(j.Start)), sec(time.Duration(j.Finish)), sec(j.JCT()),
+	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d", j.Name, sec(time.Duration(j.Start)), sec(time.Duration(j.Finish)),
+		sec(j.JCT()),
 		sec(j.Queue()), j.Preemptions, j.Promotions)
 }
 
@@ -201,8 +204,10 @@ func TestTiresiasPresetSixtyJobs(t *testing.T) {
 	tr := mustRead(t, filepath.Join(shareddata.DataDir(t), "traces/tiresias/60_job.csv"))
 	s := Request{Trace: tr, Cluster: mustLoad(t, "2x4"), System: "tiresias-las", Preset: "tiresias",
 		Settings: map[string]string{"thresholds": "250"}}
-	want := "164 3910 127 121 121 3888 121 124 155 126 230 371 131 3795 121 180 416 140 212 125 581 126 123 3541 211 121 121 " +
-		"3491 152 121 141 121 3407 121 3590 146 1417 160 121 121 122 123 263 209 158 121 121 3247 3282 2380 1030 130 1006 " +
+	want := "164 3910 127 121 121 3888 121 124 155 126 230 371 131 3795 121 180 416 140 212 125 581 126 123 3541 " +
+		"211 121 121 " +
+		"3491 152 121 141 121 3407 121 3590 146 1417 160 121 121 122 123 263 209 158 121 121 3247 3282 2380 1030 " +
+		"130 1006 " +
 		"121 1036 3130 133 979 1014 122"
 	var got []string
 	for _, j := range simulate(t, &s).PerJob {

@@ -26,13 +26,15 @@ func TestHeliosPreset(t *testing.T) {
 		{"2869ce_oct_nov.csv", "16x8", "sjf", 747, 56388.7296, 7344.3829},
 		{"2869ce_oct_nov.csv", "16x8", "srtf", 747, 53126.6680, 4071.4378},
 	} {
-		s := Request{Trace: mustRead(t, filepath.Join(dir, c.file)), Cluster: mustLoad(t, c.cluster), System: c.system, Preset: "helios"}
+		s := Request{Trace: mustRead(t, filepath.Join(dir, c.file)), Cluster: mustLoad(t, c.cluster), System: c.system,
+			Preset: "helios"}
 		r := simulate(t, &s).Result
 		if r.Jobs != c.jobs || r.Finished != c.jobs {
 			t.Errorf("%s %s: %d of %d jobs finished, want %d", c.file, c.system, r.Finished, r.Jobs, c.jobs)
 		}
 		if math.Abs(r.AvgJCT-c.jct) > 0.01 || math.Abs(r.AvgQueue-c.queue) > 0.01 {
-			t.Errorf("%s %s: JCT %.4f, queue %.4f, want %.4f, %.4f", c.file, c.system, r.AvgJCT, r.AvgQueue, c.jct, c.queue)
+			t.Errorf("%s %s: JCT %.4f, queue %.4f, want %.4f, %.4f", c.file, c.system, r.AvgJCT, r.AvgQueue, c.jct,
+				c.queue)
 		}
 	}
 }

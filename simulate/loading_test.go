@@ -68,7 +68,8 @@ func TestCheckNamesTheField(t *testing.T) {
 		r := good()
 		c.change(r)
 		err := r.Check()
-		if named := (*Error)(nil); !errors.As(err, &named) || named.Field != c.field || inputfile.FaultOf(err) != c.fault {
+		if named := (*Error)(nil); !errors.As(err, &named) || named.Field != c.field ||
+			inputfile.FaultOf(err) != c.fault {
 			t.Errorf("%s: %v (%+v), fault %d, want %d", c.field, err, named, inputfile.FaultOf(err), c.fault)
 		}
 	}

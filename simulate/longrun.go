@@ -29,11 +29,13 @@ type LongRun struct {
 }
 
 // Run runs one system with these settings and returns what it spent after the warm-up, in GPUs.
-func (m *LongRun) Run(ctx context.Context, system string, settings map[string]string, budget float64, seed uint64) (*Outcome, float64, error) {
+func (m *LongRun) Run(ctx context.Context, system string, settings map[string]string, budget float64,
+	seed uint64) (*Outcome, float64, error) {
 	keys := map[string]string{"restart_overhead": m.Restart, "restart_at_first": "yes"}
 	maps.Copy(keys, settings)
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-	s := Request{Trace: m.Trace(seed), Cluster: m.pool(budget), System: system, Settings: keys, Budget: budget, Apps: m.Apps, Mix: m.Mix,
+	s := Request{Trace: m.Trace(seed), Cluster: m.pool(budget), System: system, Settings: keys, Budget: budget,
+		Apps: m.Apps, Mix: m.Mix,
 		Sinks: []eventlog.Sink{paid}}
 	out, err := s.Run(ctx)
 	if err != nil {
@@ -44,7 +46,8 @@ func (m *LongRun) Run(ctx context.Context, system string, settings map[string]st
 
 // pool is what may be rented: far more than the budget.
 func (m *LongRun) pool(budget float64) *cluster.Cluster {
-	spec := sched.PoolSpec{Name: "rented", GPUs: m.PerNode, Boot: sched.Seconds(m.Boot), Max: int32(4*budget)/int32(m.PerNode) + 64}
+	spec := sched.PoolSpec{Name: "rented", GPUs: m.PerNode, Boot: sched.Seconds(m.Boot),
+		Max: int32(4*budget)/int32(m.PerNode) + 64}
 	return &cluster.Cluster{Name: "rented", Types: []string{"gpu"}, Racks: []string{""},
 		Pools: []cluster.Pool{{PoolSpec: spec, Node: sched.NodeSpec{GPUs: m.PerNode}}}}
 }

@@ -31,7 +31,8 @@ func ownRun() *LongRun {
 // rentable is a cluster of which all is rented, at once.
 func rentable(perNode, nodes int) *cluster.Cluster {
 	return &cluster.Cluster{Name: "rented", Types: []string{"gpu"}, Racks: []string{""}, Pools: []cluster.Pool{{
-		PoolSpec: sched.PoolSpec{Name: "rented", GPUs: perNode, Max: int32(nodes)}, Node: sched.NodeSpec{GPUs: perNode}}}}
+		PoolSpec: sched.PoolSpec{Name: "rented", GPUs: perNode, Max: int32(nodes)},
+		Node:     sched.NodeSpec{GPUs: perNode}}}}
 }
 
 // byRoot is an application whose speed is the root of its GPUs, and takes an hour on one.
@@ -89,34 +90,41 @@ func TestOccupancy(t *testing.T) {
 	}{
 		{"deterministic", func(*rand.Rand) float64 { return 2 }, 4, .45},
 		{"exponential", func(r *rand.Rand) float64 { return 2 * r.ExpFloat64() }, 8, .45},
-		{"Pareto of shape 3", func(r *rand.Rand) float64 { return 4. / 3 * math.Pow(1-r.Float64(), -1./3) }, 16. / 3, .6},
+		{"Pareto of shape 3", func(r *rand.Rand) float64 { return 4. / 3 * math.Pow(1-r.Float64(), -1./3) }, 16. / 3,
+			.6},
 	} {
 		r := rand.New(rand.NewPCG(5, 1))
 		tr := &trace.Trace{Format: "generated"}
 		for i, at := 0, 0.; i < jobs; i++ {
 			at += r.ExpFloat64()
-			tr.Jobs = append(tr.Jobs, trace.Job{Duration: sched.Seconds(3600 * c.size(r)), Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "root",
-				Submit: sched.Time(at * 3600e9), GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
+			tr.Jobs = append(tr.Jobs, trace.Job{Duration: sched.Seconds(3600 * c.size(r)),
+				Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "root",
+					Submit: sched.Time(at * 3600e9), GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
 		}
 		seen := &occupancy{window: window}
-		s := Request{Trace: tr, Cluster: rentable(width, 40), System: "boa-exact", Budget: 8, Apps: map[string]speedup.App{"root": byRoot(64)},
-			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "0"}, Sinks: []eventlog.Sink{seen}}
+		s := Request{Trace: tr, Cluster: rentable(width, 40), System: "boa-exact", Budget: 8,
+			Apps:     map[string]speedup.App{"root": byRoot(64)},
+			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "0"},
+			Sinks:    []eventlog.Sink{seen}}
 		out, err := s.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if out.Finished != jobs || out.AvgQueue != 0 || math.Abs(out.AvgJCT-1800) > 4*1800/math.Sqrt(jobs)*2 {
-			t.Errorf("%s: %d finished after %.1f s, %.1f of them waiting; want all after half an hour, at once", c.name, out.Finished, out.AvgJCT, out.AvgQueue)
+			t.Errorf("%s: %d finished after %.1f s, %.1f of them waiting; want all after half an hour, at once", c.name,
+				out.Finished, out.AvgJCT, out.AvgQueue)
 		}
 		occupied := seen.sum / seen.now
 		variance := seen.sum2/seen.now - occupied*occupied
 		spread := 4 * math.Sqrt(2*.5*.5*c.second/4/seen.now) // of a mean over correlated time
 		if math.Abs(occupied-.5) > spread || math.Abs(variance-.5) > 3*spread {
-			t.Errorf("%s: %.4f jobs in system with variance %.4f, want 0.5 and 0.5 to %.4f", c.name, occupied, variance, spread)
+			t.Errorf("%s: %.4f jobs in system with variance %.4f, want 0.5 and 0.5 to %.4f", c.name, occupied, variance,
+				spread)
 		}
 		got := varianceOf(seen.spend)
 		want := window * c.second * width * width / width // T sum lambda E[X^2] (k/s)^2
-		t.Logf("%s: %.4f jobs, variance %.4f; spend in %v h %.1f with variance %.0f, want %.0f", c.name, occupied, variance, window, mean(seen.spend), got, want)
+		t.Logf("%s: %.4f jobs, variance %.4f; spend in %v h %.1f with variance %.0f, want %.0f", c.name, occupied,
+			variance, window, mean(seen.spend), got, want)
 		if math.Abs(got/want-1) > c.off {
 			t.Errorf("%s: spend varies by %.0f, want %.0f", c.name, got, want)
 		}
@@ -164,14 +172,17 @@ func TestClosedForm(t *testing.T) {
 		queue       float64 // seconds
 	}{{"boa-exact", .98, 1.02, .93, 1.07, 0}, {"boa", .99, 1.2, .8, 1.07, 60}} {
 		paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-		s := Request{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.Apps, Sinks: []eventlog.Sink{paid},
-			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "60", "restart_at_first": "yes"}}
+		s := Request{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.Apps,
+			Sinks: []eventlog.Sink{paid},
+			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "60",
+				"restart_at_first": "yes"}}
 		out, err := s.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		jct, gpus := (out.AvgJCT-out.AvgQueue)/plan.Delay, paid.mean()/30
-		t.Logf("%s: JCT %.1f s of which %.1f waiting, plan %.1f; %.2f GPUs of 30", c.system, out.AvgJCT, out.AvgQueue, plan.Delay, 30*gpus)
+		t.Logf("%s: JCT %.1f s of which %.1f waiting, plan %.1f; %.2f GPUs of 30", c.system, out.AvgJCT, out.AvgQueue,
+			plan.Delay, 30*gpus)
 		if jct < c.least || jct > c.most || gpus < c.cheap || gpus > c.dear || out.AvgQueue > c.queue {
 			t.Errorf("%s: JCT %.3f of the plan, %.3f of the budget, %.1f s waiting", c.system, jct, gpus, out.AvgQueue)
 		}
@@ -209,7 +220,8 @@ func TestPriceMeetsBudgets(t *testing.T) {
 		m.Hours, m.WarmUp = 90, 30
 		mean := 0.
 		for seed := range uint64(3) {
-			out, paid, err := m.Run(t.Context(), "boa-exact", map[string]string{"information": "price"}, budget, 11+seed)
+			out, paid, err := m.Run(t.Context(), "boa-exact", map[string]string{"information": "price"}, budget,
+				11+seed)
 			if err != nil || out.Unfinished > 0 {
 				t.Fatal(err, out)
 			}
@@ -232,15 +244,18 @@ func TestPriorities(t *testing.T) {
 	tr := &trace.Trace{Format: "generated"}
 	for i, at := 0, 0.; i < 1200; i++ {
 		at += r.ExpFloat64() / 2
-		tr.Jobs = append(tr.Jobs, trace.Job{Duration: time.Hour, Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "root", Priority: int32(2 * (i % 2)),
-			Submit: sched.Time(at * 3600e9), GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
+		tr.Jobs = append(tr.Jobs, trace.Job{Duration: time.Hour,
+			Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "root", Priority: int32(2 * (i % 2)),
+				Submit: sched.Time(at * 3600e9), GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
 	}
 	for _, c := range []struct {
 		information, weight string
 		low, high           float64 // JCT in s of jobs of priority 0 and 2
-	}{{"estimated", "2", 1800, 900}, {"perfect", "2", 1800, 900}, {"price", "2", 1800, 900}, {"price", "1", 1200, 1200}} {
-		s := Request{Trace: tr, Cluster: rentable(1, 400), System: "boa-exact", Budget: 6, Apps: map[string]speedup.App{"root": byRoot(64)}, Settings: map[string]string{
-			"information": c.information, "curves": "oracle", "restart_overhead": "0", "priority_weight": c.weight}}
+	}{{"estimated", "2", 1800, 900}, {"perfect", "2", 1800, 900}, {"price", "2", 1800, 900},
+		{"price", "1", 1200, 1200}} {
+		s := Request{Trace: tr, Cluster: rentable(1, 400), System: "boa-exact", Budget: 6,
+			Apps: map[string]speedup.App{"root": byRoot(64)}, Settings: map[string]string{
+				"information": c.information, "curves": "oracle", "restart_overhead": "0", "priority_weight": c.weight}}
 		out, err := s.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +270,8 @@ func TestPriorities(t *testing.T) {
 		low, high := jct[0]/n[0], jct[1]/n[1]
 		t.Logf("%s, weight %s: %.0f and %.0f s", c.information, c.weight, low, high)
 		if math.Abs(low/c.low-1) > .15 || math.Abs(high/c.high-1) > .15 {
-			t.Errorf("%s, weight %s: %.0f and %.0f s, want about %.0f and %.0f", c.information, c.weight, low, high, c.low, c.high)
+			t.Errorf("%s, weight %s: %.0f and %.0f s, want about %.0f and %.0f", c.information, c.weight, low, high,
+				c.low, c.high)
 		}
 	}
 }
@@ -265,8 +281,10 @@ func TestMonth(t *testing.T) {
 	m := ownRun()
 	m.Hours = 48
 	tr := m.Trace(2)
-	s := Request{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Settings: map[string]string{"information": "price",
-		"month_budget": "2000", "month_from": "2026-01-31T00:00:00+01:00", "month_zone": "Europe/Berlin", "restart_overhead": "60"}}
+	s := Request{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1,
+		Settings: map[string]string{"information": "price",
+			"month_budget": "2000", "month_from": "2026-01-31T00:00:00+01:00", "month_zone": "Europe/Berlin",
+			"restart_overhead": "60"}}
 	paid := &paidFor{to: sched.Time(24 * 3600e9)} // the last day of January: 2000/31 GPU-hours
 	s.Sinks = []eventlog.Sink{paid}
 	out, err := s.Run(t.Context())
@@ -296,11 +314,14 @@ func TestTwoMonths(t *testing.T) {
 	m := ownRun()
 	m.Rate, m.Hours = 5, january+february
 	tr := m.Trace(3)
-	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
+	// little to do in January
+	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour })
 	for _, carry := range []float64{0, 300, 1e9} {
 		first, second := &paidFor{to: january * hour}, &paidFor{from: january * hour, to: (january + february) * hour}
-		s := Request{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
-			"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry), "month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
+		s := Request{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1,
+			Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
+				"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry),
+				"month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
 		out, err := s.Run(t.Context())
 		if err != nil || out.Unfinished > 0 {
 			t.Fatal(err, out)
@@ -309,7 +330,8 @@ func TestTwoMonths(t *testing.T) {
 		most := budget + min(carry, budget-spent)
 		t.Logf("carry %v: %.1f and %.1f GPU-hours, of at most %.1f", carry, spent, next, most)
 		if spent > budget/2 || next > most+1 || next < .9*most {
-			t.Errorf("carry %v: %.1f GPU-hours in January and %.1f in February, want the latter nearly %.1f", carry, spent, next, most)
+			t.Errorf("carry %v: %.1f GPU-hours in January and %.1f in February, want the latter nearly %.1f", carry,
+				spent, next, most)
 		}
 	}
 }
@@ -321,7 +343,8 @@ func TestNothingToRent(t *testing.T) {
 	c := rentable(4, 10)
 	c.Pools[0].Boot = 1 << 62
 	for _, information := range []string{"price", "estimated", "perfect"} {
-		s := Request{Trace: m.Trace(1), Cluster: c, System: "boa-exact", Apps: m.Apps, Budget: 30, Settings: map[string]string{"information": information}}
+		s := Request{Trace: m.Trace(1), Cluster: c, System: "boa-exact", Apps: m.Apps, Budget: 30,
+			Settings: map[string]string{"information": information}}
 		if out, err := s.Run(t.Context()); err == nil && out.Finished > 0 {
 			t.Errorf("%s: %d jobs finished on nodes that never came", information, out.Finished)
 		}
@@ -343,7 +366,8 @@ func BenchmarkBOA(b *testing.B) {
 	tr := m.Trace(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		s := Request{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.Apps, Settings: map[string]string{"information": "perfect"}}
+		s := Request{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.Apps,
+			Settings: map[string]string{"information": "perfect"}}
 		if out, err := s.Run(b.Context()); err != nil || out.Unfinished > 0 {
 			b.Fatal(err, out)
 		}

@@ -26,7 +26,8 @@ import (
 func TestMuriPreset(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces")
 	want := muriExpected(t, filepath.Join(dir, "expected.csv"))
-	policies := map[string]string{"srtf": "srtf", "srsf": "srsf (shortest-gpu)", "tiresias-las": "tiresias (dlas-gpu, yarn placement)"}
+	policies := map[string]string{"srtf": "srtf", "srsf": "srsf (shortest-gpu)",
+		"tiresias-las": "tiresias (dlas-gpu, yarn placement)"}
 	compared := 0
 	for _, file := range []string{"trace1", "trace3"} {
 		for _, atOnce := range []bool{false, true} {
@@ -41,7 +42,8 @@ func TestMuriPreset(t *testing.T) {
 				if r.Finished != len(tr.Jobs) {
 					t.Errorf("%s, %s: %d of %d jobs finished", what, sys, r.Finished, len(tr.Jobs))
 				}
-				for metric, got := range map[string]float64{"avg_jct_s": r.AvgJCT, "makespan_s": r.Makespan, "p99_jct_s": r.P99JCT} {
+				for metric, got := range map[string]float64{"avg_jct_s": r.AvgJCT, "makespan_s": r.Makespan,
+					"p99_jct_s": r.P99JCT} {
 					x, ok := want[[3]string{what, policy, metric}]
 					// printed with 9 to 15 digits
 					if compared++; !ok || math.Abs(got/x-1) > 1e-9 {
@@ -85,9 +87,11 @@ func TestMuriInTheEngine(t *testing.T) {
 			for i, o := range replica.Run(jobs, replica.Params{Policy: replica.Policy(policy), Nodes: 8, NodeGPUs: 8}) {
 				twin += (o.Finish - jobs[i].Submit) / float64(len(jobs))
 			}
-			t.Logf("%s, %s: %.0f, published %.0f, %+.1f %%; replica without quirks %.0f", file, c.system, got, printed, 100*(got/printed-1), twin)
+			t.Logf("%s, %s: %.0f, published %.0f, %+.1f %%; replica without quirks %.0f", file, c.system, got, printed,
+				100*(got/printed-1), twin)
 			if math.Abs(got/twin-1) > 1e-4 {
-				t.Errorf("%s, %s: average JCT %.1f in the engine, %.1f in the replica without quirks", file, c.system, got, twin)
+				t.Errorf("%s, %s: average JCT %.1f in the engine, %.1f in the replica without quirks", file, c.system,
+					got, twin)
 			}
 		}
 	}
@@ -97,18 +101,23 @@ func TestMuriInTheEngine(t *testing.T) {
 // jobs of one GPU, all of different lengths, fit wherever there is room.
 func TestMuriReplicaAgainstEngine(t *testing.T) {
 	for seed := range uint64(20) {
-		tr := trace.Generate(trace.Generator{Seed: seed, Jobs: 200, Load: 1.2, GPUs: 8, Durations: trace.Pareto{Shape: .8, Min: 30, Max: 7200}})
+		tr := trace.Generate(trace.Generator{Seed: seed, Jobs: 200, Load: 1.2, GPUs: 8,
+			Durations: trace.Pareto{Shape: .8, Min: 30, Max: 7200}})
 		jobs := make([]replica.Job, len(tr.Jobs))
 		for i := range tr.Jobs {
 			j := &tr.Jobs[i]
-			jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: 1, Submit: time.Duration(j.Spec.Submit).Seconds(), Work: j.Duration.Seconds()}
+			jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: 1, Submit: time.Duration(j.Spec.Submit).Seconds(),
+				Work: j.Duration.Seconds()}
 		}
 		for sys, policy := range map[string]replica.Policy{"srtf": replica.SRTF, "srsf": replica.SRSF} {
 			out := replica.Run(jobs, replica.Params{Policy: policy, Nodes: 2, NodeGPUs: 4})
-			s := Request{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys, Settings: map[string]string{"restart_overhead": "0"}}
+			s := Request{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys,
+				Settings: map[string]string{"restart_overhead": "0"}}
 			for i, j := range simulate(t, &s).PerJob {
-				if math.Abs(time.Duration(j.Finish).Seconds()-out[i].Finish) > 1e-5 || int(j.Preemptions) != out[i].Preemptions {
-					t.Errorf("seed %d, %s, job %d: the engine ends it at %v after %d preemptions, the replica at %v after %d",
+				if math.Abs(time.Duration(j.Finish).Seconds()-out[i].Finish) > 1e-5 ||
+					int(j.Preemptions) != out[i].Preemptions {
+					t.Errorf("seed %d, %s, job %d: the engine ends it at %v after %d preemptions, the replica at %v "+
+						"after %d",
 						seed, sys, i, j.Finish, j.Preemptions, out[i].Finish, out[i].Preemptions)
 					break
 				}
@@ -120,26 +129,36 @@ func TestMuriReplicaAgainstEngine(t *testing.T) {
 // Ensure that the preset refuses what the released simulator knows nothing of.
 func TestMuriRefusals(t *testing.T) {
 	good := func() Request {
-		tr := &trace.Trace{Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2), Model: "bert"}, Duration: time.Minute}}}
-		return Request{Trace: tr, Cluster: mustLoad(t, "2x8"), System: "tiresias-las", Preset: "muri", Settings: map[string]string{}}
+		tr := &trace.Trace{Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2), Model: "bert"},
+			Duration: time.Minute}}}
+		return Request{Trace: tr, Cluster: mustLoad(t, "2x8"), System: "tiresias-las", Preset: "muri",
+			Settings: map[string]string{}}
 	}
 	for _, c := range []struct {
 		change func(*Request)
 		want   string
 	}{
 		{func(s *Request) {}, ""},
-		{func(s *Request) { s.Trace.Jobs[0].Spec.Model = "resnet50" }, `job a: model "resnet50", want one that is profiled, such as vgg16`},
-		{func(s *Request) { s.Trace.Jobs[0].Spec.GPUs = sched.Rigid(3) }, "job a: 3 GPUs, want one of the widths profiled, [1 2 4 8 16 32]"},
+		{func(s *Request) { s.Trace.Jobs[0].Spec.Model = "resnet50" },
+			`job a: model "resnet50", want one that is profiled, such as vgg16`},
+		{func(s *Request) { s.Trace.Jobs[0].Spec.GPUs = sched.Rigid(3) },
+			"job a: 3 GPUs, want one of the widths profiled, [1 2 4 8 16 32]"},
 		{func(s *Request) { s.Round = time.Minute }, "the released simulator has no rounds"},
-		{func(s *Request) { s.Settings["restart_overhead"] = "62" }, "restart_overhead=62, want 0: the released simulator knows nothing of it"},
-		{func(s *Request) { s.Settings["locality_penalty"] = "2" }, "locality_penalty=2, want 1: in the released simulator placement changes no speed"},
-		{func(s *Request) { s.Settings["promote_knob"] = "8" }, "promote_knob=8, want none: the released simulator never promotes"},
-		{func(s *Request) { s.Settings["thresholds"] = "100" }, "thresholds [100], want [3250 7200]: the released simulator has no others"},
+		{func(s *Request) { s.Settings["restart_overhead"] = "62" },
+			"restart_overhead=62, want 0: the released simulator knows nothing of it"},
+		{func(s *Request) { s.Settings["locality_penalty"] = "2" },
+			"locality_penalty=2, want 1: in the released simulator placement changes no speed"},
+		{func(s *Request) { s.Settings["promote_knob"] = "8" },
+			"promote_knob=8, want none: the released simulator never promotes"},
+		{func(s *Request) { s.Settings["thresholds"] = "100" },
+			"thresholds [100], want [3250 7200]: the released simulator has no others"},
 		{func(s *Request) { s.Settings["placement"] = "skew" }, `placement="skew", want count`},
 		{func(s *Request) { s.System = "srtf"; s.Settings["placement"] = "count" }, `placement="count", want yarn`},
-		{func(s *Request) { s.Scores = alikeScores(16) }, "PM scores were given: the released simulator's GPUs do not differ"},
+		{func(s *Request) { s.Scores = alikeScores(16) },
+			"PM scores were given: the released simulator's GPUs do not differ"},
 		{func(s *Request) { s.Inject = []sched.Event{{}} }, "the released simulator takes no events from outside"},
-		{func(s *Request) { s.Cluster.Nodes[1].GPUs = 4 }, "node node1 has 4 GPUs of type 0, want all nodes alike: the released simulator knows no others"},
+		{func(s *Request) { s.Cluster.Nodes[1].GPUs = 4 },
+			"node node1 has 4 GPUs of type 0, want all nodes alike: the released simulator knows no others"},
 	} {
 		s := good()
 		c.change(&s)
@@ -200,7 +219,8 @@ func readMuri(t *testing.T, path string, atOnce bool) *trace.Trace {
 	tr := &trace.Trace{Path: path, Format: "muri"}
 	for _, row := range rows[1:] {
 		j := trace.Job{Duration: sched.Seconds(float64(number(row, "duration")) / 1000)}
-		j.Spec = sched.JobSpec{Name: row[0], GPUs: sched.Rigid(number(row, "num_gpu")), Model: row[slices.Index(rows[0], "model_name")]}
+		j.Spec = sched.JobSpec{Name: row[0], GPUs: sched.Rigid(number(row, "num_gpu")),
+			Model: row[slices.Index(rows[0], "model_name")]}
 		if !atOnce {
 			j.Spec.Submit = sched.Time(sched.Seconds(float64(number(row, "submit_time")) / 1000))
 		}

@@ -85,7 +85,8 @@ func TestPolluxPresetHonours(t *testing.T) {
 	}
 	s := polluxSimulation(t, "tiresias-las")
 	s.Apps = nil
-	if err := s.Check(); err == nil || !strings.Contains(err.Error(), `application "cifar10", want one that --profiles has`) {
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(),
+		`application "cifar10", want one that --profiles has`) {
 		t.Errorf("without profiles: %v", err)
 	}
 }

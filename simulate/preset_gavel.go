@@ -27,15 +27,17 @@ var gavelDefaults = map[string]string{"restart_overhead": "0", "spread_penalty":
 var gavelPresetKeys = key.List{keyReset.Key, keyPerf.Key}
 
 var (
-	keyReset = key.Seconds("reset", strconv.Itoa(replica.DefaultReset), "gavel: seconds at least between two computations of shares")
-	keyPerf  = key.Switch("yes", "no", "perf", "no", "gavel: yes: fifo fills the cluster anew each time, fifo_perf")
+	keyReset = key.Seconds("reset", strconv.Itoa(replica.DefaultReset),
+		"gavel: seconds at least between two computations of shares")
+	keyPerf = key.Switch("yes", "no", "perf", "no", "gavel: yes: fifo fills the cluster anew each time, fifo_perf")
 )
 
 // gavelPolicy runs the replica of the released simulator.
 func gavelPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
 	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
-		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: keyReset.Get(set).Seconds(),
-			Seed: uint32(seedOf(set))}
+		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(),
+			Reset: keyReset.Get(set).Seconds(),
+			Seed:  uint32(seedOf(set))}
 		if policy == replica.FIFO && keyPerf.Get(set) {
 			p.Policy = replica.FIFOPerf
 		}
@@ -63,13 +65,15 @@ func gavelHonours(s *Request, set *key.Settings) error {
 	case len(s.Cluster.Types) > 1:
 		return fmt.Errorf("GPUs of %d types, want one", len(s.Cluster.Types))
 	case s.Cluster.Failures.MTBF > 0:
-		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing of failures", s.Cluster.Failures.MTBF)
+		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing "+
+			"of failures", s.Cluster.Failures.MTBF)
 	case len(s.Inject) > 0:
 		return errors.New("the released simulator takes no events from outside")
 	case s.Scores != nil:
 		return errors.New("PM scores were given: the released simulator's GPUs do not differ")
 	}
-	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key, system.SpreadPenalty.Key,
+	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key,
+		system.StopDelay.Key, system.SpreadPenalty.Key,
 		system.MinRun.Key, system.UserLimit.Key, system.InterferenceNoise.Key)
 	return cmp.Or(err, wantLocal(set), set.Err())
 }
@@ -104,7 +108,8 @@ func gavelJobs(s *Request, rates replica.Rates) ([]replica.Job, error) {
 		kind := replica.Kind{Model: name, GPUs: int(j.Spec.GPUs.Want)}
 		rate := rates.Alone[kind]
 		if !(rate > 0) {
-			return nil, fmt.Errorf("job %s: throughput of %q on %d GPUs is not known, want one > 0", j.Spec.Name, name, kind.GPUs)
+			return nil, fmt.Errorf("job %s: throughput of %q on %d GPUs is not known, want one > 0", j.Spec.Name, name,
+				kind.GPUs)
 		}
 		step := max(sched.Seconds(1/rate), 1) // as Sharing.Steps has it
 		steps := int64(math.Round(j.Duration.Seconds() / step.Seconds()))
@@ -119,11 +124,13 @@ func gavelOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome {
 	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
 	end := sched.Time(0)
 	for i, o := range res.Jobs {
-		rec := metrics.Job{Name: jobs[i].ID, GPUs: int32(jobs[i].Kind.GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None, Run: sched.Seconds(o.Run)}
+		rec := metrics.Job{Name: jobs[i].ID, GPUs: int32(jobs[i].Kind.GPUs), Submit: at(jobs[i].Submit),
+			Start: sched.None, Finish: sched.None, Run: sched.Seconds(o.Run)}
 		rec.Service = sched.GPUTime(jobs[i].Kind.GPUs, rec.Run)
 		if !math.IsNaN(o.Finish) {
 			rec.Finish, rec.Outcome = at(o.Finish), sched.Finished
-			rec.Start = max(rec.Finish.Add(-rec.Run), rec.Submit) // when it first ran the released simulator does not say
+			// when it first ran the released simulator does not say
+			rec.Start = max(rec.Finish.Add(-rec.Run), rec.Submit)
 			end = max(end, rec.Finish)
 		}
 		if o.Failed {

@@ -33,8 +33,10 @@ var bloxDefaults = map[string]string{"restart_overhead": "0", "spread_penalty": 
 var palPresetKeys = key.List{keyWrap.Key, keyTracked.Key}
 
 var (
-	keyWrap    = key.Switch("on", "off", "wrap", "on", "blox-pal: after its last job the trace is issued again, for ever: on or off")
-	keyTracked = key.Int("tracked", "0", "blox-pal: the run ends when so many jobs, the first ones, are done; 0 = all of the trace")
+	keyWrap = key.Switch("on", "off", "wrap", "on",
+		"blox-pal: after its last job the trace is issued again, for ever: on or off")
+	keyTracked = key.Int("tracked", "0", "blox-pal: the run ends when so many jobs, the first ones, are done; 0 = "+
+		"all of the trace")
 )
 
 // maxWrapped bounds a run that may never end: under las and srtf a trace that repeats itself can starve its own first
@@ -63,8 +65,9 @@ func publishedPlacement(policy replica.Policy) func(*Request, *key.Settings) (fu
 }
 
 func bloxParams(s *Request, set *key.Settings) (replica.Params, error) {
-	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: system.LocalityPenalty.Get(set),
-		Wrap: keyWrap.Get(set), Tracked: keyTracked.Get(set)}
+	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second),
+		Locality: system.LocalityPenalty.Get(set),
+		Wrap:     keyWrap.Get(set), Tracked: keyTracked.Get(set)}
 	switch word := system.Order.Get(set); word {
 	case "las":
 		p.Order = replica.LAS
@@ -89,14 +92,16 @@ func bloxHonours(s *Request, set *key.Settings) error {
 	for i := range s.Cluster.Nodes {
 		n := &s.Cluster.Nodes[i]
 		if n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
-			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)
+			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows "+
+				"no others", n.Name, n.GPUs, n.Type)
 		}
 	}
 	switch {
 	case len(s.Cluster.Nodes) == 0:
 		return errors.New("no nodes, want some")
 	case s.Cluster.Failures.MTBF > 0:
-		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing of failures", s.Cluster.Failures.MTBF)
+		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing "+
+			"of failures", s.Cluster.Failures.MTBF)
 	case len(s.Inject) > 0:
 		return errors.New("the released simulator takes no events from outside")
 	case s.Round%time.Second != 0:
@@ -104,12 +109,14 @@ func bloxHonours(s *Request, set *key.Settings) error {
 	case s.Scores == nil:
 		return errors.New("no PM scores of the GPUs were given; see --variability")
 	}
-	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key, system.SpreadPenalty.Key,
+	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key,
+		system.StopDelay.Key, system.SpreadPenalty.Key,
 		system.MoveCost.Key, system.Tolerance.Key, system.MinRun.Key, system.UserLimit.Key, system.ReplaceEvery.Key)
 	if err != nil {
 		return err
 	}
-	for _, k := range []*key.Key{&system.Classes.Key, &system.Locality.Key, &system.Backfill.Key, &system.Stragglers.Key} {
+	for _, k := range []*key.Key{&system.Classes.Key, &system.Locality.Key, &system.Backfill.Key,
+		&system.Stragglers.Key} {
 		if text := cmp.Or(set.Text(k), k.Default); text != k.Default {
 			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.Name, text)
 		}
@@ -152,7 +159,8 @@ func bloxJobs(t *trace.Trace) ([]replica.Job, error) {
 		case submit%time.Second != 0:
 			return nil, fmt.Errorf("job %s: submit %v, want whole seconds", j.Spec.Name, submit)
 		case m < 0:
-			return nil, fmt.Errorf("job %s: model %q, want one whose iteration time is published", j.Spec.Name, j.Spec.Model)
+			return nil, fmt.Errorf("job %s: model %q, want one whose iteration time is published", j.Spec.Name,
+				j.Spec.Model)
 		}
 		jobs[i] = replica.Job{ID: j.Spec.Name, Submit: int64(submit / time.Second), GPUs: int(j.Spec.GPUs.Want),
 			Iterations: iterations(j.Duration, replica.Models[m].Second), Model: j.Spec.Model}
@@ -175,8 +183,9 @@ func bloxOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome {
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)
 	for i, o := range res.Jobs {
-		rec := metrics.Job{Name: o.ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None,
-			Run: time.Duration(o.Run) * time.Second, Preemptions: int32(o.Preemptions), Migrations: int32(o.Moves)}
+		rec := metrics.Job{Name: o.ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None,
+			Finish: sched.None,
+			Run:    time.Duration(o.Run) * time.Second, Preemptions: int32(o.Preemptions), Migrations: int32(o.Moves)}
 		rec.Service = sched.GPUTime(jobs[i].GPUs, rec.Run)
 		if o.Start >= 0 {
 			rec.Start = at(o.Start)

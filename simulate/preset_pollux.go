@@ -25,14 +25,16 @@ var polluxPreset = map[string]preset{
 
 var (
 	polluxDefaults = map[string]string{"restart_overhead": "30", "restart_at_first": "yes", "spread_penalty": "0"}
-	polluxTiresias = map[string]string{"restart_overhead": "30", "restart_at_first": "yes", "spread_penalty": "0", "placement": "count"}
+	polluxTiresias = map[string]string{"restart_overhead": "30", "restart_at_first": "yes", "spread_penalty": "0",
+		"placement": "count"}
 )
 
 // polluxPolicy runs the replica of the released simulator.
 func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
 	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
-		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes), Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
-			Seed: seedOf(set)}
+		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes),
+			Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
+			Seed:     seedOf(set)}
 		err := polluxHonours(s, set)
 		var jobs []replica.Job
 		if err == nil {
@@ -59,14 +61,16 @@ func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (
 func polluxHonours(s *Request, set *key.Settings) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
-			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)
+			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows "+
+				"no others", n.Name, n.GPUs, n.Type)
 		}
 	}
 	switch {
 	case len(s.Cluster.Nodes) == 0:
 		return errors.New("no nodes, want some")
 	case s.Cluster.Failures.MTBF > 0:
-		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing of failures", s.Cluster.Failures.MTBF)
+		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing "+
+			"of failures", s.Cluster.Failures.MTBF)
 	case len(s.Inject) > 0:
 		return errors.New("the released simulator takes no events from outside")
 	case s.Round%time.Second != 0:
@@ -74,14 +78,17 @@ func polluxHonours(s *Request, set *key.Settings) error {
 	case s.Scores != nil:
 		return errors.New("PM scores of GPUs, want none: GPUs of the released simulator do not differ")
 	}
-	err := wantZero(set, "the released simulator", system.StartDelay.Key, system.StopDelay.Key, system.SpreadPenalty.Key, system.MinRun.Key, system.UserLimit.Key)
+	err := wantZero(set, "the released simulator", system.StartDelay.Key, system.StopDelay.Key,
+		system.SpreadPenalty.Key, system.MinRun.Key, system.UserLimit.Key)
 	if err != nil {
 		return err
 	}
 	if x := system.RestartOverhead.Get(set); len(x.Models) > 0 || x.Others != replica.DefaultRestart*time.Second {
-		return fmt.Errorf("restart_overhead=%s, want %d: the released simulator charges that at every start", set.Text(&system.RestartOverhead.Key), replica.DefaultRestart)
+		return fmt.Errorf("restart_overhead=%s, want %d: the released simulator charges that at every start",
+			set.Text(&system.RestartOverhead.Key), replica.DefaultRestart)
 	}
-	own := []string{"curves", system.Batch.Name, system.LR.Name, system.KMax.Name, system.Horizon.Name, system.Interval.Name,
+	own := []string{"curves", system.Batch.Name, system.LR.Name, system.KMax.Name, system.Horizon.Name,
+		system.Interval.Name,
 		system.Thresholds.Name, system.PromoteKnob.Name, system.Unit.Name}
 	for _, name := range own {
 		if set.Has(name) {
@@ -101,14 +108,16 @@ func polluxJobs(t *trace.Trace, apps map[string]speedup.App) ([]replica.Job, err
 		submit := time.Duration(spec.Submit)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("job %s: application %q, want one that --profiles has as Pollux measured it", spec.Name, spec.Model)
+			return nil, fmt.Errorf("job %s: application %q, want one that --profiles has as Pollux measured it",
+				spec.Name, spec.Model)
 		case submit%time.Second != 0:
 			return nil, fmt.Errorf("job %s: submit %v, want whole seconds", spec.Name, submit)
 		}
 		if known[spec.Model] == nil {
 			known[spec.Model] = polluxApp(profile)
 		}
-		jobs[i] = replica.Job{Name: spec.Name, App: known[spec.Model], Submit: int64(submit / time.Second), GPUs: int(spec.GPUs.Want),
+		jobs[i] = replica.Job{Name: spec.Name, App: known[spec.Model], Submit: int64(submit / time.Second),
+			GPUs:  int(spec.GPUs.Want),
 			Batch: int(spec.Batch.Max)}
 	}
 	return jobs, nil
@@ -119,8 +128,9 @@ const oneGPU = "ncf"
 
 func polluxApp(p *speedup.Profile) *replica.App {
 	l := p.Limits
-	return &replica.App{Name: p.Name, Start: l.Start, Max: l.Max, MinPerGPU: l.MinPerGPU, MaxPerGPU: l.MaxPerGPU, OneGPU: p.Name == oneGPU,
-		Steps: replica.Triangulate(p.Steps), Statistics: p.Validation}
+	return &replica.App{Name: p.Name, Start: l.Start, Max: l.Max, MinPerGPU: l.MinPerGPU, MaxPerGPU: l.MaxPerGPU,
+		OneGPU: p.Name == oneGPU,
+		Steps:  replica.Triangulate(p.Steps), Statistics: p.Validation}
 }
 
 // polluxOutcome sums up what the replica says. Time without progress counts as time in the queue, restarts included, as
@@ -131,7 +141,8 @@ func polluxOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome 
 	end := sched.Time(0)
 	for i := range res.Jobs {
 		o := &res.Jobs[i]
-		rec := metrics.Job{Name: o.Name, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None,
+		rec := metrics.Job{Name: o.Name, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None,
+			Finish:  sched.None,
 			Service: sched.GPUSeconds(o.GPUSeconds), Resizes: int32(o.Restarts)}
 		if o.Start >= 0 {
 			rec.Start = at(o.Start)

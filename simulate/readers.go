@@ -60,7 +60,8 @@ func readScores(what, path string, c *cluster.Cluster) (*variability.Scores, err
 		return nil, err
 	}
 	if n := c.MostGPUs(); len(s.GPUs) != n {
-		return nil, inputfile.WrongFile(fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d, want a row for each",
+		return nil, inputfile.WrongFile(fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d, want a "+
+			"row for each",
 			s.Name, len(s.GPUs), n))
 	}
 	return s, nil

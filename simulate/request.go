@@ -35,10 +35,11 @@ type Request struct {
 	Mix      []speedup.Class        // rates and curves of applications as an oracle knows them; nil: those of the trace
 	Scores   *variability.Scores    // true PM scores of the GPUs by number; nil: GPUs do not differ
 	Known    *variability.Scores    // what the system knows of them; nil: Scores
-	Sharing  *Sharing               // how jobs that share GPUs slow each other down; nil: they do not, and no job consents
-	Caps     CapCurves              // what GPUs do under power caps, by model; nil: caps slow no job down
-	Energy   metrics.Energy         // power caps, prices and carbon of energy, where known
-	Inject   []sched.Event          // user commands, prices, node changes from outside
+	// how jobs that share GPUs slow each other down; nil: they do not, and no job consents
+	Sharing *Sharing
+	Caps    CapCurves      // what GPUs do under power caps, by model; nil: caps slow no job down
+	Energy  metrics.Energy // power caps, prices and carbon of energy, where known
+	Inject  []sched.Event  // user commands, prices, node changes from outside
 
 	NoiseSeed uint64 // of the key report_noise
 	// StartUp is what each start costs a job, its first too, in place of what the keys say; nil: those say it.

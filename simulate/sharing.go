@@ -112,7 +112,8 @@ func (s *Sharing) kindOf(j *trace.Job) (string, error) {
 		names = append(names, m)
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("interference: %s: job %s: model %q is not known there%s, want one of %s", s.Name, j.Spec.Name, j.Spec.Model,
+	return "", fmt.Errorf("interference: %s: job %s: model %q is not known there%s, want one of %s", s.Name,
+		j.Spec.Name, j.Spec.Model,
 		suggest.Hint(j.Spec.Model, names), strings.Join(names, ", "))
 }
 
@@ -163,7 +164,8 @@ func (s *Sharing) sets(c *cluster.Cluster) ([]interference.Set, error) {
 		}
 	}
 	if len(list) == 0 || len(c.Types) > 1 {
-		return nil, fmt.Errorf("interference: %s: nothing of GPUs of types %s, want a cluster of one type that is there, such as %s",
+		return nil, fmt.Errorf("interference: %s: nothing of GPUs of types %s, want a cluster of one type that is "+
+			"there, such as %s",
 			s.Name, strings.Join(c.Types, ", "), s.Sets[0].Place.GPU)
 	}
 	return list, nil
@@ -177,7 +179,8 @@ func placeOf(c *cluster.Cluster) (interference.Place, error) {
 	}
 	for i := range all {
 		if a, b := all[0].Sharing, all[i].Sharing; a != b {
-			return interference.Place{}, fmt.Errorf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", a, b)
+			return interference.Place{}, fmt.Errorf("interference: nodes that share by %v and by %v, want a cluster "+
+				"of one mechanism", a, b)
 		}
 	}
 	return interference.Place{GPU: c.Types[0], How: all[0].Sharing}, nil

@@ -17,9 +17,11 @@ import (
 // uses, of which the tables of plain sharing say nothing.
 func TestSharingMechanism(t *testing.T) {
 	for how, want := range map[sched.Mechanism]float64{sched.TimeSlicing: 1.2, sched.MPS: 1 / .97, sched.MIG: 1} {
-		c := &cluster.Cluster{Types: []string{"v100"}, Nodes: []sched.NodeSpec{{GPUs: 8, Sharing: how}, {GPUs: 8, Sharing: how}}}
+		c := &cluster.Cluster{Types: []string{"v100"},
+			Nodes: []sched.NodeSpec{{GPUs: 8, Sharing: how}, {GPUs: 8, Sharing: how}}}
 		var r sim.Runtime
-		sets := []interference.Set{{Place: interference.Place{GPU: "v100", Width: 8}, Models: []string{"a", "b"}, Slow: []float64{1.2, 1.2}}}
+		sets := []interference.Set{{Place: interference.Place{GPU: "v100", Width: 8}, Models: []string{"a", "b"},
+			Slow: []float64{1.2, 1.2}}}
 		if err := interfere(sets, c, 0, 0, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +32,8 @@ func TestSharingMechanism(t *testing.T) {
 		}
 		c.Nodes[1].Sharing = (how + 1) % sched.Mechanisms
 		err := interfere(sets, c, 0, 0, &r)
-		if wish := fmt.Sprintf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", how, c.Nodes[1].Sharing); err == nil || err.Error() != wish {
+		if wish := fmt.Sprintf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", how,
+			c.Nodes[1].Sharing); err == nil || err.Error() != wish {
 			t.Errorf("%v, want %s", err, wish)
 		}
 	}
@@ -49,7 +52,8 @@ func FuzzReadSharing(f *testing.F) {
 
 // Ensure that caps are found by names that differ in case and signs, and that one outside what was measured is refused.
 func TestCaps(t *testing.T) {
-	c, err := ReadCaps(strings.NewReader("dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\nd,resnet50,1,a,100,20,90\nd,resnet50,1,a,200,10,190\n"), "f")
+	c, err := ReadCaps(strings.NewReader("dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"+
+		"d,resnet50,1,a,100,20,90\nd,resnet50,1,a,200,10,190\n"), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +62,8 @@ func TestCaps(t *testing.T) {
 	}
 	tr := &trace.Trace{Jobs: []trace.Job{{}, {}}}
 	tr.Jobs[1].Spec.Model = "ResNet-50"
-	if c.within(tr, "100W") != nil || c.within(tr, "99W") == nil || c.within(tr, "201W") == nil || c.within(tr, "1.2") != nil {
+	if c.within(tr, "100W") != nil || c.within(tr, "99W") == nil || c.within(tr, "201W") == nil ||
+		c.within(tr, "1.2") != nil {
 		t.Error("caps from 100 to 200 W, want others refused")
 	}
 }

@@ -21,7 +21,8 @@ func gpusNamed(n int) (list []variability.GPU) {
 	return list
 }
 
-const penaltyTable = "model_or_class,gpus_min,level,penalty\n*,1,rack,1.5\n*,1,across,3\nresnet50,4,rack,1.2\nresnet50,4,across,2\nB,1,across,1\n"
+const penaltyTable = "model_or_class,gpus_min,level,penalty\n*,1,rack,1.5\n*,1,across,3\n" +
+	"resnet50,4,rack,1.2\nresnet50,4,across,2\nB,1,across,1\n"
 
 func readPenalties(t *testing.T, text string) *variability.Locality {
 	t.Helper()

@@ -59,11 +59,15 @@ func TestSlowGPUsRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ system, preset, set, want string }{
-		{"packed", "", "stragglers=watch", "system: stragglers=watch learns from reports, and there are none; set report_interval, such as 60"},
-		{"packed", "", "report_noise=0.1", "system: report_noise is that of reports, and there are none; set report_interval, such as 60"},
+		{"packed", "", "stragglers=watch", "system: stragglers=watch learns from reports, and there are none; set " +
+			"report_interval, such as 60"},
+		{"packed", "", "report_noise=0.1", "system: report_noise is that of reports, and there are none; set " +
+			"report_interval, such as 60"},
 		{"packed", "", "slow_gpus=f.csv", `system: slow_gpus="f.csv", want a file that was read`},
-		{"packed", "blox-pal", "report_interval=60", "preset: report_interval=60, want none: the released simulator knows nothing of it"},
-		{"packed", "blox-pal", "stragglers=watch", "preset: blox-pal: stragglers=watch, want none: the released simulator knows nothing of it"},
+		{"packed", "blox-pal", "report_interval=60",
+			"preset: report_interval=60, want none: the released simulator knows nothing of it"},
+		{"packed", "blox-pal", "stragglers=watch",
+			"preset: blox-pal: stragglers=watch, want none: the released simulator knows nothing of it"},
 	} {
 		key, value, _ := strings.Cut(x.set, "=")
 		s := Request{Trace: tr, Cluster: c, System: x.system, Preset: x.preset, Settings: map[string]string{key: value}}

@@ -65,7 +65,8 @@ func measure(t *trace.Trace, o *speedup.Oracle) error {
 		case err != nil:
 			return fmt.Errorf("trace: %s: job %s: %w", t.Path, j.Spec.Name, err)
 		case m == nil:
-			return fmt.Errorf("trace: %s: how long job %s takes follows from the profile of application %q, want --profiles with one",
+			return fmt.Errorf("trace: %s: how long job %s takes follows from the profile of application %q, want "+
+				"--profiles with one",
 				t.Path, j.Spec.Name, j.Spec.Model)
 		}
 		j.Duration = m.Duration()
@@ -77,7 +78,8 @@ func measure(t *trace.Trace, o *speedup.Oracle) error {
 // one has as many of equal work as its submitter said.
 func goBy(o *speedup.Oracle, r *sim.Runtime) {
 	if o != nil {
-		r.Speed = func(j *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration) {
+		r.Speed = func(j *trace.Job, c sched.Config, placement []int,
+			done time.Duration) (rate float64, until time.Duration) {
 			m, err := o.Meter(&j.Spec)
 			if m == nil || err != nil {
 				return 0, -1

@@ -38,7 +38,8 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings
 	b.cluster, _ = s.Sharing.on(s.Cluster)
 	sets, err := s.Sharing.sets(b.cluster)
 	if err == nil {
-		err = interfere(sets, b.cluster, system.InterferenceNoise.Get(set), uint64(system.InterferenceSeed.Get(set)), &b.runtime)
+		err = interfere(sets, b.cluster, system.InterferenceNoise.Get(set), uint64(system.InterferenceSeed.Get(set)),
+			&b.runtime)
 	}
 	return oracle, err
 }
@@ -51,9 +52,12 @@ func (s *Request) checkFiles(set *key.Settings) error {
 	case err != nil:
 		return fmt.Errorf("system: %w", err)
 	case set.Text(&system.Stragglers.Key) == "watch" && silent:
-		return errors.New("system: stragglers=watch learns from reports, and there are none; set report_interval, such as 60")
+		return errors.New("system: stragglers=watch learns from reports, and there are none; " +
+			"set report_interval, " +
+			"such as 60")
 	case system.ReportNoise.Get(set) > 0 && silent:
-		return errors.New("system: report_noise is that of reports, and there are none; set report_interval, such as 60")
+		return errors.New("system: report_noise is that of reports, and there are none; " +
+			"set report_interval, such as 60")
 	}
 	return nil
 }
@@ -154,7 +158,8 @@ func (s *Request) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 func (s *Request) deadlines() error {
 	for i := range s.Trace.Jobs {
 		if spec := &s.Trace.Jobs[i].Spec; spec.Deadline > 0 && spec.Deadline <= spec.Submit {
-			return fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path, spec.Name,
+			return fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path,
+				spec.Name,
 				spec.Deadline, spec.Submit)
 		}
 	}
@@ -168,7 +173,8 @@ func (s *Request) resolve(j *trace.Job) error {
 	}
 	id := slices.Index(s.Cluster.Types, j.GPUType)
 	if id < 0 {
-		return fmt.Errorf("trace: %s: job %s wants GPU type %q, the cluster has %s", s.Trace.Path, j.Spec.Name, j.GPUType,
+		return fmt.Errorf("trace: %s: job %s wants GPU type %q, the cluster has %s", s.Trace.Path, j.Spec.Name,
+			j.GPUType,
 			strings.Join(s.Cluster.Types, ", "))
 	}
 	j.Spec.Types = sched.TypeSet(0).With(sched.TypeID(id))

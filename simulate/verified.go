@@ -49,7 +49,8 @@ func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float6
 		m.Rate += k.PerHour
 		restarts = append(restarts, fmt.Sprintf("%s=%v", model, k.Restart))
 		m.Draw = append(m.Draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 1, Max: int32(k.Most)}})
-		m.Mix = append(m.Mix, speedup.Class{Model: model, Rate: k.PerHour / 3600, Chain: speedup.ChainOf(k.App, 1, k.Most, sched.BatchRange{})})
+		m.Mix = append(m.Mix, speedup.Class{Model: model, Rate: k.PerHour / 3600,
+			Chain: speedup.ChainOf(k.App, 1, k.Most, sched.BatchRange{})})
 	}
 	for _, k := range kinds {
 		m.Shares = append(m.Shares, k.PerHour/m.Rate)

@@ -36,28 +36,28 @@ func (r *row) set(j *Job, m meaning, s string) (want string) {
 	switch m {
 	case jobID:
 		j.Spec.Name = r.words.keep(s)
-		return wish(s != "" && printable(s), wantID)
+		return wanted(s != "" && printable(s), wantID)
 	case submit:
 		t, ok := parseTime(s, r.unit)
 		j.Spec.Submit = sched.Time(t)
-		return wish(ok, wantTime)
+		return wanted(ok, wantTime)
 	case gpus:
 		n, ok := parseCount(s, MaxGPUs)
 		j.Spec.GPUs = sched.Rigid(n)
-		return wish(ok, wantGPUs)
+		return wanted(ok, wantGPUs)
 	case duration:
 		var ok bool
 		j.Duration, ok = parseTime(s, r.unit)
-		return wish(ok, wantTime)
+		return wanted(ok, wantTime)
 	case iterations:
 		var ok bool
 		r.said.iterations, ok = parseIterations(s)
-		return wish(ok, wantIterations)
+		return wanted(ok, wantIterations)
 	case gpuParts:
-		return wish(j.ask(s), wantParts)
+		return wanted(j.ask(s), wantParts)
 	case jobType:
 		j.Spec.Model, j.Spec.Batch = r.splitType(s)
-		return wish(s != "" && printable(s), wantID)
+		return wanted(s != "" && printable(s), wantID)
 	}
 	if m >= clockSubmit {
 		return r.say(j, m, s)
@@ -74,40 +74,40 @@ func (r *row) setOptional(j *Job, m meaning, s string) (want string) {
 	case priority:
 		n, err := strconv.ParseInt(s, 10, 32)
 		j.Spec.Priority = int32(n)
-		return wish(err == nil, wantPriority)
+		return wanted(err == nil, wantPriority)
 	case batch:
 		n, ok := parseCount(s, math.MaxInt32)
 		j.Spec.Batch = sched.BatchRange{Min: int32(n), Max: int32(n)}
-		return wish(ok, wantBatch)
+		return wanted(ok, wantBatch)
 	case deadline:
 		t, ok := parseTime(s, r.unit)
 		j.Spec.Deadline = sched.Time(t)
-		return wish(ok, wantTime)
+		return wanted(ok, wantTime)
 	case wallTime:
 		var ok bool
 		j.Spec.WallTime, ok = parseTime(s, r.unit)
-		return wish(ok, wantTime)
+		return wanted(ok, wantTime)
 	case clamped:
 		if s == "1" {
 			r.clamped++
 		}
-		return wish(s == "0" || s == "1", wantFlag)
+		return wanted(s == "0" || s == "1", wantFlag)
 	case attempts:
 		n, ok := parseCount(s, math.MaxInt32)
 		j.Attempts = int32(n)
-		return wish(ok, wantBatch)
+		return wanted(ok, wantBatch)
 	case saves:
 		j.Saves = Saving(1 + slices.Index(savingWords[1:], s))
 		j.Spec.Saves = j.Saves == SavesWork
-		return wish(j.Saves != 0, wantSaves)
+		return wanted(j.Saves != 0, wantSaves)
 	case preemptible:
 		var ok bool
 		j.Spec.Preempt, ok = sched.ParsePreemptible(s)
-		return wish(ok, wantPreempt)
+		return wanted(ok, wantPreempt)
 	case limit:
 		var ok bool
 		j.Spec.WallTime, ok = parseLimit(s)
-		return wish(ok, wantLimit)
+		return wanted(ok, wantLimit)
 	}
 	if s != r.words.last[m] && !printable(s) {
 		return wantWord
@@ -126,19 +126,19 @@ func (r *row) say(j *Job, m meaning, s string) (want string) {
 			r.leaveOut("unknown time of submission")
 		}
 		j.Spec.Submit = sched.Time(max(t, 0))
-		return wish(ok, wantClock)
+		return wanted(ok, wantClock)
 	case clockStart:
 		r.said.start, ok = r.clock.parse(s)
-		return wish(ok, wantClock)
+		return wanted(ok, wantClock)
 	case clockEnd:
 		r.said.end, ok = r.clock.parse(s)
-		return wish(ok, wantClock)
+		return wanted(ok, wantClock)
 	case started:
 		r.said.start, ok = parseMaybe(s, r.unit)
-		return wish(ok, wantMaybe)
+		return wanted(ok, wantMaybe)
 	case ended:
 		r.said.end, ok = parseMaybe(s, r.unit)
-		return wish(ok, wantMaybe)
+		return wanted(ok, wantMaybe)
 	case asked:
 		r.said.asked = s
 		return ""
@@ -155,7 +155,7 @@ func (r *row) sayNumber(m meaning, s string) (want string) {
 	switch m {
 	case width:
 		r.said.width, ok = parseCount(s, MaxGPUs)
-		return wish(ok || s == "0", wantCount)
+		return wanted(ok || s == "0", wantCount)
 	case parts:
 		r.said.parts, ok = parseFraction(s)
 	case copies:
@@ -164,9 +164,9 @@ func (r *row) sayNumber(m meaning, s string) (want string) {
 		if r.said.factor, ok = parseFraction(strings.TrimPrefix(s, "-")); strings.HasPrefix(s, "-") {
 			r.said.factor, ok = 0, ok && r.said.factor == 1 // -1 = none
 		}
-		return wish(ok, wantFactor)
+		return wanted(ok, wantFactor)
 	}
-	return wish(ok, wantFraction)
+	return wanted(ok, wantFraction)
 }
 
 // ask has j ask for as many GPUs as the decimal number s says, and reports whether it says so.
@@ -219,7 +219,7 @@ func label(j *Job, m meaning) *string {
 	return &j.GPUType
 }
 
-func wish(ok bool, want string) string {
+func wanted(ok bool, want string) string {
 	if ok {
 		return ""
 	}

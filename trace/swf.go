@@ -80,5 +80,5 @@ func finishSWF(r *row, j *Job) (wrong string) {
 		r.leaveOut("the number of processors is not known")
 		return ""
 	}
-	return wish(j.ask(width), "processors \""+clip(width)+"\", "+wantParts)
+	return wanted(j.ask(width), "processors \""+clip(width)+"\", "+wantParts)
 }

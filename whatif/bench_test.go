@@ -19,7 +19,8 @@ func busy(b *testing.B) (*whatif.Moment, *whatif.Work) {
 	b.Helper()
 	w, r := whatiftest.NewWorld(1), rand.New(rand.NewPCG(1, 1))
 	w.Runtime, w.Sleep, w.Cluster.Pools, w.Header.Pools, w.Runtime = sim.Runtime{}, "", nil, nil, sim.Runtime{}
-	w.Cluster.Failures.MTBF, w.Cluster.Nodes, w.Cluster.Types, w.Header.Types = 0, w.Cluster.Nodes[:1], []string{"a"}, []string{"a"}
+	w.Cluster.Failures.MTBF, w.Cluster.Nodes, w.Cluster.Types, w.Header.Types = 0, w.Cluster.Nodes[:1], []string{"a"},
+		[]string{"a"}
 	w.Cluster.Nodes[0].GPUs, w.Cluster.Nodes[0].Type = 8, 0
 	w.Scores = whatiftest.ScoresOf(8, r)
 	w.Trace.Jobs = nil
@@ -52,7 +53,8 @@ func busy(b *testing.B) (*whatif.Moment, *whatif.Work) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err = engine.Run(b.Context(), engine.NewState(w.Header), d, dec, engine.Options{Sinks: []eventlog.Sink{done, c}}); err != nil {
+	if err = engine.Run(b.Context(), engine.NewState(w.Header), d, dec,
+		engine.Options{Sinks: []eventlog.Sink{done, c}}); err != nil {
 		b.Fatal(err)
 	}
 	if m = c.Moment; m == nil {

@@ -112,7 +112,8 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 	at := int(float64(len(w.Trace.Jobs)) * (.05 + .6*r.Float64()))
 	c := &whatiftest.Cutter{W: w, Fresh: fresh, Dec: dec, At: w.Trace.Jobs[at].Spec.Submit + 1}
 	x := &nextStarts{c, make(map[sched.JobID]sched.Time)}
-	if err = engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
+	if err = engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec,
+		engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	var waiting []sched.JobID
@@ -126,7 +127,8 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 		return 0, told
 	}
 	j := waiting[r.IntN(len(waiting))]
-	f, err := c.Moment.Forecast(t.Context(), whatif.Learn(v, whatif.Alike), whatif.ForecastOptions{Seed: seed, Others: true, Of: []sched.JobID{j}})
+	f, err := c.Moment.Forecast(t.Context(), whatif.Learn(v, whatif.Alike),
+		whatif.ForecastOptions{Seed: seed, Others: true, Of: []sched.JobID{j}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// candidates returns what job s, which has done so much work, could say instead, the smallest change first; nothing where
+// candidates returns what job s, which has done so much work, could say instead, the smallest change first; nothing
+// where
 // the change makes no sense.
 func candidates(v *sched.View, s *sched.JobSpec, done time.Duration, c Change) (specs []sched.JobSpec) {
 	add := func(change func(*sched.JobSpec)) {
@@ -53,7 +54,8 @@ func otherTypes(v *sched.View, s *sched.JobSpec) (types []sched.TypeID) {
 	return slices.Compact(types)
 }
 
-// ranges returns what a job that allows r could ask for instead where there are so many GPUs, the smallest change first: another of
+// ranges returns what a job that allows r could ask for instead where there are so many GPUs, the smallest change
+// first: another of
 // its widths by default; one of them alone, for those who look at all; and then fewer than it allows.
 func ranges(r sched.Range, gpus int32) (list []sched.Range) {
 	for _, k := range inside(r, gpus) {
@@ -80,7 +82,8 @@ func ranges(r sched.Range, gpus int32) (list []sched.Range) {
 // mostWidths bounds the widths of a range that are all tried; of more, powers of two and the ends are.
 const mostWidths = 32
 
-// inside returns the widths that r allows, of at most so many GPUs: the default first, then those below it, the widest first, then
+// inside returns the widths that r allows, of at most so many GPUs: the default first, then those below it, the widest
+// first, then
 // those above. A job of one width has none to choose from.
 func inside(r sched.Range, gpus int32) (widths []int32) {
 	if r.Min == r.Max {
@@ -101,7 +104,8 @@ func inside(r sched.Range, gpus int32) (widths []int32) {
 	return widths
 }
 
-// narrower returns the widths below n that are tried, the widest first: all of a small gang, the powers of two of a large one.
+// narrower returns the widths below n that are tried, the widest first: all of a small gang, the powers of two of a
+// large one.
 func narrower(n int32) (widths []int32) {
 	const small = 9
 	for k := n - 1; k > 0; k-- {
@@ -127,7 +131,8 @@ func drains(v *sched.View) (list []drain) {
 	nodes := drain{}
 	for i := range v.Nodes {
 		if v.Nodes[i].State == sched.NodeDraining {
-			nodes.lifted = append(nodes.lifted, sched.Event{Kind: sched.NodeChanged, Node: sched.NodeID(i), Code: int32(sched.NodeUp)})
+			nodes.lifted = append(nodes.lifted, sched.Event{Kind: sched.NodeChanged, Node: sched.NodeID(i),
+				Code: int32(sched.NodeUp)})
 		}
 	}
 	if nodes.machine = len(nodes.lifted) > 0; nodes.machine {

@@ -22,9 +22,11 @@ func Example() {
 	v := sched.View{Now: 600e9, Version: 4, ShareLimit: 1, GPUs: make([]sched.GPU, 2),
 		Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}}},
 		Jobs: []sched.Job{
-			{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}, State: sched.Active, Attempt: sched.Running, Attempts: 1, Up: true,
+			{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}, State: sched.Active, Attempt: sched.Running, Attempts: 1,
+				Up:   true,
 				GPUs: []sched.GPUID{0}, Target: []sched.GPUID{0}, Rate: 1},
-			{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, State: sched.Waiting, Arrived: 600e9, FirstStart: sched.None, LastStart: sched.None},
+			{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, State: sched.Waiting, Arrived: 600e9, FirstStart: sched.None,
+				LastStart: sched.None},
 		}}
 	dec, _ := fresh()
 	m, err := whatif.Take(eventlog.Header{}, &v, dec, fresh) // as a daemon does between two batches

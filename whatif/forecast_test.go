@@ -47,7 +47,8 @@ func TestIntervalsAreCalibrated(t *testing.T) {
 			if m == nil {
 				continue
 			}
-			f, err := m.Forecast(t.Context(), &whatif.Work{All: all}, whatif.ForecastOptions{World: whatif.World{Runtime: w.Runtime}, Seed: seed})
+			f, err := m.Forecast(t.Context(), &whatif.Work{All: all},
+				whatif.ForecastOptions{World: whatif.World{Runtime: w.Runtime}, Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,15 +105,18 @@ func cutAnywhere(t *testing.T, w *whatiftest.World, name string, r *rand.Rand) (
 	w.Header.ShareLimit = max(limit, 1)
 	n := &counter{}
 	dec, _ := fresh()
-	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{n}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec,
+		engine.Options{Sinks: []eventlog.Sink{n}}); err != nil {
 		t.Fatal(err)
 	}
 	if n.n < 4 {
 		return nil, nil
 	}
-	c, x := &whatiftest.Cutter{W: w, Fresh: fresh, After: 2 + r.IntN(n.n-3)}, &truth{map[sched.JobID]sched.Time{}, map[sched.JobID]sched.Time{}}
+	c, x := &whatiftest.Cutter{W: w, Fresh: fresh, After: 2 + r.IntN(n.n-3)},
+		&truth{map[sched.JobID]sched.Time{}, map[sched.JobID]sched.Time{}}
 	c.Dec, _ = fresh()
-	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), c.Dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), c.Dec,
+		engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	for j := range w.Trace.Jobs {
@@ -146,7 +150,8 @@ func twoJobs(t *testing.T, name string, change func(jobs []trace.Job)) (*whatift
 	w.Header.ShareLimit = max(limit, 1)
 	dec, _ := fresh()
 	c := &whatiftest.Cutter{W: w, Fresh: fresh, Dec: dec, At: 10e9}
-	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec,
+		engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Moment == nil || c.Moment.View().Now != 10e9 {
@@ -184,14 +189,16 @@ func TestStepsGiveAPoint(t *testing.T) {
 // short.
 func TestHorizon(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
-	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 9})
+	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second),
+		whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := f.Of(1); f.Until != 70e9 || e.Start.P50 != 60e9 || e.End.P10 != sched.Never || e.Within != 0 {
 		t.Errorf("until %v, %+v, want a start at 60 s and no end", f.Until, e)
 	}
-	if f, err = m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Events: 1, Draws: 3}); err != nil {
+	if f, err = m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second),
+		whatif.ForecastOptions{Events: 1, Draws: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if e := f.Of(1); f.Cut != 3 || e.Start.P50 != sched.Never {
@@ -248,8 +255,10 @@ func TestFewDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := f.Of(1); (e.Start.P10 > f.At) != known || !known && e.Start.P90 != sched.Never || e.Start.P50 <= f.At || f.Of(0).Start.P90 != 0 {
-			t.Errorf("%d draws: %+v, %+v, want an interval of the start: %v, and that job 0 started at 0", draws, e, f.Of(0), known)
+		if e := f.Of(1); (e.Start.P10 > f.At) != known || !known && e.Start.P90 != sched.Never || e.Start.P50 <= f.At ||
+			f.Of(0).Start.P90 != 0 {
+			t.Errorf("%d draws: %+v, %+v, want an interval of the start: %v, and that job 0 started at 0", draws, e,
+				f.Of(0), known)
 		}
 	}
 }
@@ -299,7 +308,8 @@ func TestForecastRepeats(t *testing.T) {
 // Ensure that wrong options are refused.
 func TestForecastOptions(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
-	if _, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Draws: -1}); err == nil || !strings.Contains(err.Error(), "-1 draws") {
+	if _, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Draws: -1}); err == nil ||
+		!strings.Contains(err.Error(), "-1 draws") {
 		t.Error(err)
 	}
 }
@@ -307,7 +317,8 @@ func TestForecastOptions(t *testing.T) {
 // Ensure that work left is what was found: by steps, by class, by all, by wall time, by nothing, and never beyond the
 // wall time.
 func TestWorkLeft(t *testing.T) {
-	v := &sched.View{Now: 100e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{Model: "a", WallTime: 50 * time.Second}, Attempt: sched.Running, Rate: 1, WorkFrom: 70e9},
+	v := &sched.View{Now: 100e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{Model: "a", WallTime: 50 * time.Second},
+		Attempt: sched.Running, Rate: 1, WorkFrom: 70e9},
 		{Spec: &sched.JobSpec{Model: "b"}}}}
 	some := func(x ...float64) *dist.Empirical {
 		e, err := dist.NewEmpirical(x)
@@ -325,11 +336,15 @@ func TestWorkLeft(t *testing.T) {
 		want  time.Duration
 		basis whatif.Basis
 	}{
-		{"steps", whatif.Work{Steps: func(sched.JobID) (time.Duration, bool) { return 7, true }}, 0, .5, 7, whatif.BySteps},
-		{"negative steps", whatif.Work{Steps: func(sched.JobID) (time.Duration, bool) { return -7, true }}, 0, .5, 0, whatif.BySteps},
-		{"class, 10, 34 and 42 s of which it has done 30", whatif.Work{Class: class, Earlier: map[string]*dist.Empirical{"a": some(10, 34, 42)}, All: some(1)}, 0, .5,
+		{"steps", whatif.Work{Steps: func(sched.JobID) (time.Duration, bool) { return 7, true }}, 0, .5, 7,
+			whatif.BySteps},
+		{"negative steps", whatif.Work{Steps: func(sched.JobID) (time.Duration, bool) { return -7, true }}, 0, .5, 0,
+			whatif.BySteps},
+		{"class, 10, 34 and 42 s of which it has done 30",
+			whatif.Work{Class: class, Earlier: map[string]*dist.Empirical{"a": some(10, 34, 42)}, All: some(1)}, 0, .5,
 			8 * time.Second, whatif.ByClass},
-		{"class, bounded by the wall time", whatif.Work{Class: class, Earlier: map[string]*dist.Empirical{"a": some(10, 34, 90)}}, 0, .6, 20 * time.Second, whatif.ByClass},
+		{"class, bounded by the wall time", whatif.Work{Class: class,
+			Earlier: map[string]*dist.Empirical{"a": some(10, 34, 90)}}, 0, .6, 20 * time.Second, whatif.ByClass},
 		{"all", whatif.Work{Class: class, All: some(5, 15)}, 1, 1. / 3, 5 * time.Second, whatif.ByAll},
 		{"longer than all: its wall time", whatif.Work{All: some(5, 15)}, 0, .25, 5 * time.Second, whatif.ByWallTime},
 		{"nothing", whatif.Work{}, 1, .5, time.Hour, whatif.ByNothing},
@@ -347,7 +362,8 @@ func TestWorkLeft(t *testing.T) {
 func TestLearn(t *testing.T) {
 	v := &sched.View{}
 	add := func(model string, work time.Duration, o sched.Outcome) {
-		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{Model: model, User: "u"}, State: sched.Done, Outcome: o, Work: work})
+		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{Model: model, User: "u"}, State: sched.Done, Outcome: o,
+			Work: work})
 	}
 	for i := range 5 {
 		add("a", time.Duration(i+1)*time.Second, sched.Finished)
@@ -357,7 +373,8 @@ func TestLearn(t *testing.T) {
 		add("c", time.Hour, sched.Finished)
 	}
 	w := whatif.Learn(v, whatif.Alike)
-	if w.Earlier["job a of u"] == nil || w.Earlier["job c of u"] != nil || w.Earlier["job a of u"].Count() != 5 || w.All.Count() != 6 || w.Ended != 9 {
+	if w.Earlier["job a of u"] == nil || w.Earlier["job c of u"] != nil || w.Earlier["job a of u"].Count() != 5 ||
+		w.All.Count() != 6 || w.Ended != 9 {
 		t.Errorf("%+v", w)
 	}
 }

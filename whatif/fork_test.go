@@ -42,7 +42,8 @@ func (h *history) Log(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.AttemptEnded {
 		defer func() { h.over = len(h.all) }()
 	}
-	h.all = append(h.all, fmt.Sprintf("%20d ", e.Time)+fmt.Sprint(e.Kind, " ", e.Job, " ", e.Attempt, " ", e.Outcome, " ", e.Work, " ", e.WorkFrom, " ", e.Rate,
+	h.all = append(h.all, fmt.Sprintf("%20d ", e.Time)+fmt.Sprint(e.Kind, " ", e.Job, " ", e.Attempt, " ", e.Outcome,
+		" ", e.Work, " ", e.WorkFrom, " ", e.Rate,
 		" ", e.Node, " ", e.Code, " ", e.Value, " ", e.GPUs))
 }
 
@@ -75,14 +76,16 @@ func cutOnce(t *testing.T, w *whatiftest.World, fresh whatif.System, seed uint64
 	batches := &counter{}
 	dec, _ := fresh()
 	whole := &history{noRates: w.Runtime.Changes != nil}
-	err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{batches, whole}})
+	err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec,
+		engine.Options{Sinks: []eventlog.Sink{batches, whole}})
 	if err != nil || batches.n < 3 {
 		return err
 	}
 	c := &whatiftest.Cutter{W: w, Fresh: fresh, After: 1 + rand.New(rand.NewPCG(seed, 2)).IntN(batches.n-1)}
 	c.Dec, _ = fresh()
 	whole = &history{noRates: w.Runtime.Changes != nil}
-	err = engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), c.Dec, engine.Options{Sinks: []eventlog.Sink{c, whole}})
+	err = engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), c.Dec,
+		engine.Options{Sinks: []eventlog.Sink{c, whole}})
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,8 @@ func cutOnce(t *testing.T, w *whatiftest.World, fresh whatif.System, seed uint64
 func sameStory(want, got []string) error {
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
-			return fmt.Errorf("event %d of %d, want %d in all\nfork  %s\nwhole %s", i, len(got), len(want), at(got, i), at(want, i))
+			return fmt.Errorf("event %d of %d, want %d in all\nfork  %s\nwhole %s", i, len(got), len(want), at(got, i),
+				at(want, i))
 		}
 	}
 	return nil

@@ -74,10 +74,13 @@ func (m *Moment) fork(fresh System) (fork, error) {
 
 // World is what the future is simulated in, in addition to what the moment shows.
 type World struct {
-	Runtime  sim.Runtime      // zero = starts and stops cost nothing, and a gang of half the width asked for goes half as fast
-	Failures cluster.Failures // of the nodes of the moment, in order; zero = none fails, and none that is down comes back
-	Pools    []cluster.Pool   // what rented nodes are like; nil = their GPUs, type and price alone
-	Arrivals []trace.Job      // jobs to come, in order of submission, not before the moment; After counts from the moment's jobs on
+	// zero = starts and stops cost nothing, and a gang of half the width asked for goes half as fast
+	Runtime sim.Runtime
+	// of the nodes of the moment, in order; zero = none fails, and none that is down comes back
+	Failures cluster.Failures
+	Pools    []cluster.Pool // what rented nodes are like; nil = their GPUs, type and price alone
+	// jobs to come, in order of submission, not before the moment; After counts from the moment's jobs on
+	Arrivals []trace.Job
 
 	costs *Costs // of starts and stops, in place of what Runtime says; nil = that
 	known int    // jobs, of the moment and of Arrivals, that have a number in costs

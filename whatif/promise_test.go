@@ -68,7 +68,8 @@ func doing(m *whatif.Moment, j sched.JobID, r *whatif.Remedy) []sched.Event {
 	if r.Change == whatif.OtherGPUs {
 		return []sched.Event{resized(m, j, r.Spec.GPUs)}
 	}
-	return []sched.Event{{Kind: sched.JobArrived, Spec: r.Spec}, {Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
+	return []sched.Event{{Kind: sched.JobArrived, Spec: r.Spec},
+		{Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
 }
 
 // Promise 17: ensure, for random states of random clusters under many systems, that a user who does what a remedy says
@@ -81,7 +82,8 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 	}
 	taken, brute := map[whatif.Change]int{}, 0
 	for seed := range seeds {
-		for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "las", "srtf", "tiresias-las", "pal", "elastic-fifo", "fifo-packed", "gandiva"} {
+		for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "las", "srtf", "tiresias-las", "pal",
+			"elastic-fifo", "fifo-packed", "gandiva"} {
 			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 17))
 			for i := range w.Trace.Jobs {
 				if r.IntN(2) == 0 {
@@ -110,10 +112,12 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 				for i := range got.List {
 					x := &got.List[i]
 					if taken[x.Change]++; !given(t, m, j, doing(m, j, x)...) {
-						t.Errorf("seed %d, %s, job %d: %v to %+v gives it nothing", seed, name, j, x.Change, x.Spec.GPUs)
+						t.Errorf("seed %d, %s, job %d: %v to %+v gives it nothing", seed, name, j, x.Change,
+							x.Spec.GPUs)
 					}
 				}
-				if !got.Unchanged && !slices.ContainsFunc(got.List, func(x whatif.Remedy) bool { return x.Change == whatif.OtherGPUs }) {
+				if !got.Unchanged && !slices.ContainsFunc(got.List,
+					func(x whatif.Remedy) bool { return x.Change == whatif.OtherGPUs }) {
 					brute += noneNarrower(t, m, j, fmt.Sprintf("seed %d, %s", seed, name))
 				}
 			}

@@ -29,7 +29,8 @@ func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 	change.GPUs = sched.Rigid(1)
 	again := change // something that happens at 20 s
 	again.Priority = 1
-	d, err := sim.New(w.Trace, w.Cluster, sim.Options{Inject: []sched.Event{{Time: 10e9, Kind: sched.JobChanged, Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
+	d, err := sim.New(w.Trace, w.Cluster, sim.Options{Inject: []sched.Event{{Time: 10e9, Kind: sched.JobChanged,
+		Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 	}
 	c := &whatiftest.Cutter{W: w, Fresh: fresh, Dec: dec, At: 20e9}
 	x := &truth{make(map[sched.JobID]sched.Time), make(map[sched.JobID]sched.Time)}
-	if err := engine.Run(t.Context(), engine.NewState(w.Header), d, dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), d, dec,
+		engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Moment == nil || c.Moment.View().Now != 20e9 || len(c.Moment.View().Jobs[0].GPUs) != 1 {
@@ -87,7 +89,8 @@ func TestForecastAtAGuess(t *testing.T) {
 func TestAlikeAfterResize(t *testing.T) {
 	v := &sched.View{}
 	for i := range 5 {
-		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "u", GPUs: sched.Rigid(4)}, Asked: 2, State: sched.Done, Outcome: sched.Finished,
+		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "u", GPUs: sched.Rigid(4)}, Asked: 2,
+			State: sched.Done, Outcome: sched.Finished,
 			Work: time.Duration(1+i) * time.Hour})
 	}
 	w := whatif.Learn(v, whatif.Alike)

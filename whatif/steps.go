@@ -25,7 +25,8 @@ func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 		return
 	}
 	if s.per == nil {
-		s.per, s.total, s.guess = make(map[sched.JobID]float64), make(map[sched.JobID]float64), make(map[sched.JobID]bool)
+		s.per, s.total, s.guess = make(map[sched.JobID]float64), make(map[sched.JobID]float64),
+			make(map[sched.JobID]bool)
 	}
 	s.guess[e.Job] = e.Kind == sched.AttemptStarted && e.Code == sched.GuessedRate
 	if e.Kind == sched.Progressed && e.Code > 0 {
@@ -56,7 +57,8 @@ func (s *Steps) Guesses() map[sched.JobID]bool {
 
 // Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not
 // known, if they take as long as those so far. What it returns keeps nothing of s and v.
-func (s *Steps) Left(v *sched.View, total func(j sched.JobID, spec *sched.JobSpec) float64) func(sched.JobID) (time.Duration, bool) {
+func (s *Steps) Left(v *sched.View, total func(j sched.JobID, spec *sched.JobSpec) float64,
+) func(sched.JobID) (time.Duration, bool) {
 	left := make(map[sched.JobID]time.Duration)
 	for j, per := range s.per {
 		job := v.Job(j)

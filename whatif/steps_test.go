@@ -11,8 +11,10 @@ import (
 // Ensure that the steps left take as long as those done, the time since the last report counted, and that of a job
 // which does not tell its steps, or how many it has, nothing is said.
 func TestStepsLeft(t *testing.T) {
-	running := sched.Job{Spec: &sched.JobSpec{}, State: sched.Active, Attempt: sched.Running, Work: 20 * time.Second, WorkFrom: 100e9, Rate: 1}
-	v := &sched.View{Now: 105e9, Jobs: []sched.Job{running, running, running, {Spec: &sched.JobSpec{}, State: sched.Done}}}
+	running := sched.Job{Spec: &sched.JobSpec{}, State: sched.Active, Attempt: sched.Running, Work: 20 * time.Second,
+		WorkFrom: 100e9, Rate: 1}
+	v := &sched.View{Now: 105e9, Jobs: []sched.Job{running, running, running,
+		{Spec: &sched.JobSpec{}, State: sched.Done}}}
 	var s whatif.Steps
 	for _, e := range []sched.Event{
 		{Kind: sched.Progressed, Job: 0, Work: 10 * time.Second, Value: 10},

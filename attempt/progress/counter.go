@@ -30,7 +30,7 @@ func (c *counter) take(b *bar) (m Reading) {
 		if c.began && b.total <= c.total {
 			return Reading{}
 		}
-		m.Anew = c.began
+		m.Again = c.began
 		*c = counter{began: true, name: name, epochs: c.epochs}
 	}
 	if b.epoch >= 0 {

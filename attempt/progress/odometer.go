@@ -42,7 +42,7 @@ type Odometer struct {
 type Kept struct {
 	Reference float64 `json:"reference"` // counts per second of work; 0 = nothing was measured yet
 	// that was measured next to other jobs: how fast it is alone is not known
-	Beside  bool   `json:"beside,omitempty"`
+	Partner bool   `json:"beside,omitempty"`
 	Samples bool   `json:"samples"`         // counts are samples that the job reported
 	Batch   int    `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
 	Marks   []Mark `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
@@ -152,25 +152,25 @@ func (o *Odometer) See(at time.Time, m *Reading) bool {
 		if o.step = m.Step; o.Samples {
 			return true
 		}
-		count = o.counted(m.Step, m.Anew)
+		count = o.counted(m.Step, m.Again)
 	default:
 		return false
 	}
-	o.note(at, count, m.Anew)
+	o.note(at, count, m.Again)
 	return true
 }
 
 // note takes in a count, which may be one of something else than before.
-func (o *Odometer) note(at time.Time, count float64, anew bool) {
+func (o *Odometer) note(at time.Time, count float64, again bool) {
 	if o.first.IsZero() {
 		o.first = at
 	}
 	if at.After(o.first) {
-		if count > o.count && !anew {
+		if count > o.count && !again {
 			o.sum += count - o.count
 			o.took += at.Sub(o.last).Seconds() * o.wide()
 		}
-		o.window.Add(at.Sub(o.first), count, anew)
+		o.window.Add(at.Sub(o.first), count, again)
 	}
 	o.count, o.last, o.counts = count, at, true
 }
@@ -184,7 +184,7 @@ func (o *Odometer) toSamples(m *Reading) {
 		return
 	}
 	before := o.count
-	if m.Has&Step != 0 && len(o.Marks) > 0 && !m.Anew {
+	if m.Has&Step != 0 && len(o.Marks) > 0 && !m.Again {
 		before = o.counted(m.Step, false)
 	}
 	if k := float64(m.Samples) / before; k > 0 && !math.IsInf(k, 1) {
@@ -211,7 +211,7 @@ func (o *Odometer) scale(k float64) {
 
 // counted returns the count at a step. From the first step of an attempt on, steps count by the batch size of the
 // attempt; those before it, done or not, as they did.
-func (o *Odometer) counted(step int64, anew bool) float64 {
+func (o *Odometer) counted(step int64, again bool) float64 {
 	if o.batch > 0 && o.Batch == 0 { // so far steps; for want of better, of this batch size
 		o.scale(float64(o.batch))
 	}
@@ -219,7 +219,7 @@ func (o *Odometer) counted(step int64, anew bool) float64 {
 		o.Batch = o.batch
 	}
 	each := float64(max(o.Batch, 1))
-	if anew || len(o.Marks) == 0 {
+	if again || len(o.Marks) == 0 {
 		o.Marks = append(o.Marks[:0], Mark{PerStep: each})
 	}
 	if !o.turned {
@@ -246,7 +246,7 @@ func (o *Odometer) Measure() (news bool) {
 		return false
 	}
 	if o.Reference == 0 {
-		o.Reference, o.Beside = speed/o.wide(), o.footing.Tenants > 1
+		o.Reference, o.Partner = speed/o.wide(), o.footing.Tenants > 1
 	}
 	i := o.pace(func(f Footing) bool { return f == o.footing })
 	if news = i < 0; !news {
@@ -273,7 +273,7 @@ func (o *Odometer) pace(right func(Footing) bool) int {
 func (o *Odometer) Known() bool { return o.counts && (o.Reference > 0 || o.sum > 0) }
 
 // Alone reports whether a second of work is known to be a second of the job alone on what it asked for.
-func (o *Odometer) Alone() bool { return o.Reference > 0 && !o.Beside }
+func (o *Odometer) Alone() bool { return o.Reference > 0 && !o.Partner }
 
 // Measured reports whether Rate was measured on the footing that the attempt has. On any other it is a guess.
 func (o *Odometer) Measured() bool {

@@ -110,27 +110,27 @@ func TestReference(t *testing.T) {
 // size, so that fewer and larger steps are no slowdown; also if the job goes back to a step of the batch size before.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	for told, unit := range map[string]int64{"told": 1, "steps": 0} {
+	for reported, unit := range map[string]int64{"told": 1, "steps": 0} {
 		r := newRide(t, 1)
 		r.o.Begin(1, 64)
 		if unit == 0 {
 			r.begin(1, 64)
 		}
 		r.drive(100, 10, 64*unit)
-		r.shows(told+", batch 64", 1, 100)
+		r.shows(reported+", batch 64", 1, 100)
 		r.o.Begin(1, 256)
-		r.shows(told+", predicted at 256", 1, 100)
+		r.shows(reported+", predicted at 256", 1, 100)
 		if unit > 0 {
 			continue // samples of a job are its own count
 		}
 		r.begin(1, 256)
 		r.drive(100, 5, 0)
-		r.shows(told+", batch 256", 2, 300)
+		r.shows(reported+", batch 256", 2, 300)
 		r.step = 500 // of the batches of 64
 		r.begin(1, 256)
-		r.shows(told+", rolled back", 2, 50)
+		r.shows(reported+", rolled back", 2, 50)
 		r.drive(100, 5, 0)
-		r.shows(told+", done again", 2, 250)
+		r.shows(reported+", done again", 2, 250)
 	}
 }
 
@@ -271,7 +271,7 @@ func FuzzOdometer(f *testing.F) {
 			case 2:
 				o.See(now, &Reading{Has: Samples, Samples: n})
 			case 3:
-				o.See(now, &Reading{Has: Step, Step: n, Anew: true})
+				o.See(now, &Reading{Has: Step, Step: n, Again: true})
 			case 4:
 				o.Measure()
 				o = NewOdometer(2, o.Kept, o.Work())
@@ -309,10 +309,12 @@ func TestKeptValidate(t *testing.T) {
 			k *Kept) {
 			k.Marks[0].Step = 1
 		},
-		"mark 1: {Step:-1 Count:10 PerStep:64}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(k *Kept) {
+		"mark 1: {Step:-1 Count:10 PerStep:64}, want steps that rise from 0, counts >= 0, " +
+			"more than 0 for each step": func(k *Kept) {
 			k.Marks[1].Step = -1
 		},
-		"mark 1: {Step:10 Count:10 PerStep:0}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(k *Kept) {
+		"mark 1: {Step:10 Count:10 PerStep:0}, want steps that rise from 0, counts >= 0, " +
+			"more than 0 for each step": func(k *Kept) {
 			k.Marks[1].PerStep = 0
 		},
 		"pace 0: {Footing:{Width:0 Batch:64 Tenants:1} PerSecond:3}, want all > 0, the batch >= 0": func(k *Kept) {

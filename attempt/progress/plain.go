@@ -15,7 +15,7 @@ type plain struct {
 // that comes before the step: "eval step 3/50, loss 2.2".
 func parsePlain(line []byte) plain {
 	p := plain{at: -1, epoch: -1}
-	aside, saved, checkpoint, failed := false, false, false, false
+	evaluates, saved, checkpoint, failed := false, false, false, false
 	for i := 0; i < len(line); i++ {
 		if letters[line[i]] == 0 {
 			continue
@@ -33,10 +33,10 @@ func parsePlain(line []byte) plain {
 			checkpoint = true
 		case failedWord:
 			failed = true
-		case asideWord:
-			aside = aside || p.at < 0
+		case evalWord:
+			evaluates = evaluates || p.at < 0
 		default:
-			if !aside {
+			if !evaluates {
 				p.fact(kind, line[:begin], word, line[i:])
 			}
 		}
@@ -68,15 +68,15 @@ const (
 	epochWord
 	lossWord
 	samplesWord
-	asideWord
+	evalWord
 	savedWord
 	checkpointWord
 	failedWord
 )
 
 // beginnings are the first letters of the words that kindOf knows: most words need no closer look.
-const beginnings = 1<<('c'&31) | 1<<('e'&31) | 1<<('f'&31) | 1<<('g'&31) | 1<<('i'&31) | 1<<('l'&31) | 1<<('n'&31) | 1<<('s'&31) | 1<<('t'&31) |
-	1<<('v'&31)
+const beginnings = 1<<('c'&31) | 1<<('e'&31) | 1<<('f'&31) | 1<<('g'&31) | 1<<('i'&31) | 1<<('l'&31) |
+	1<<('n'&31) | 1<<('s'&31) | 1<<('t'&31) | 1<<('v'&31)
 
 // kindOf returns the kind of a word, in whatever case. Words in the plural count nothing that is done: "warmup steps
 // 500".
@@ -98,7 +98,7 @@ func kindOf(word []byte) int {
 	case "samples", "images", "imgs", "img", "sequences", "samples_per_sec", "samples_per_second":
 		return samplesWord
 	case "eval", "evaluating", "evaluation", "val", "valid", "validating", "validation", "test", "testing":
-		return asideWord
+		return evalWord
 	case "saved":
 		return savedWord
 	case "checkpoint", "checkpoints", "ckpt":

@@ -24,7 +24,7 @@ func written(m Reading) string {
 	var b strings.Builder
 	values := [fields]any{m.Step, m.Total, math.Round(m.Epoch*1e6) / 1e6, m.Samples, m.Speed, m.Loss, m.GradSqr,
 		m.GradVar, m.SavedStep}
-	if m.Anew {
+	if m.Again {
 		b.WriteString("anew ")
 	}
 	for i, name := range names {

@@ -39,8 +39,8 @@ const (
 // Add takes in that the count was so large at a time, by the caller's clock, which must not fall. A count that falls,
 // or that the caller says counts something else (again), starts a new window: what was lost and is done again has its
 // own speed.
-func (r *Rate) Add(at time.Duration, count float64, anew bool) {
-	fell := anew || count < r.last
+func (r *Rate) Add(at time.Duration, count float64, again bool) {
+	fell := again || count < r.last
 	r.last = count
 	if fell {
 		r.n = 0

@@ -183,12 +183,12 @@ func (r *Reader) judge(m Reading, by rank) Reading {
 		case r.ranks[i] > by:
 			m.Has &^= 1 << i
 		case r.ranks[i] < by:
-			m.Anew = m.Anew || 1<<i == Step && r.ranks[i] != noRank
+			m.Again = m.Again || 1<<i == Step && r.ranks[i] != noRank
 			r.ranks[i] = by
 		}
 	}
 	if m.Has&Step == 0 {
-		m.Anew = false
+		m.Again = false
 	}
 	return m
 }
@@ -199,7 +199,7 @@ func merge(a, b Reading) Reading {
 		return b
 	}
 	if b.Has&Step != 0 {
-		a.Step, a.Anew = b.Step, a.Anew || b.Anew
+		a.Step, a.Again = b.Step, a.Again || b.Again
 	}
 	if b.Has&Epoch != 0 {
 		a.Epoch = b.Epoch

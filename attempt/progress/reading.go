@@ -29,7 +29,7 @@ const (
 // Reading is what one line says. Has says which of the other fields mean something; all are finite and >= 0.
 type Reading struct {
 	Has       Field
-	Anew      bool    // Step counts something else than before: no difference to an earlier one means anything
+	Again     bool    // Step counts something else than before: no difference to an earlier one means anything
 	Step      int64   // training steps done, since the start or, where the log restarts its count, since this start
 	Total     int64   // steps in all; 0 = not known, contrary to what was said before
 	Epoch     float64 // epochs complete, and of the next the share that is done, where that is reported

@@ -15,7 +15,8 @@ func sample() Task {
 
 // Ensure that the stored text is what we think, and that it reads back.
 func TestEncode(t *testing.T) {
-	want := `{"command":["python","-c","print('<é>')\n",""],"dir":"/lab","env":{"A":"1 2","B":""},"grace_ns":30000000000}`
+	want := `{"command":["python","-c","print('<é>')\n",""],"dir":"/lab",` +
+		`"env":{"A":"1 2","B":""},"grace_ns":30000000000}`
 	got := sample().Encode()
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

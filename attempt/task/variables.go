@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Told is what the environment of a training process says of its attempt, wherever it runs.
-type Told struct {
+// Variables is what the environment of a training process says of its attempt, wherever it runs.
+type Variables struct {
 	Job        sched.JobID
 	Attempt    int32
 	GPUs       int      // of the attempt, on all its nodes
@@ -23,7 +23,7 @@ type Told struct {
 }
 
 // Environment returns what t says as NAME=VALUE.
-func (t *Told) Environment() []string {
+func (t *Variables) Environment() []string {
 	resume := 0
 	if t.Attempt > 1 {
 		resume = 1

@@ -14,7 +14,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// boaRows are the systems compared. The first are learned, as a user would have them; oracle runs come after the baselines.
+// boaRows are the systems compared. The first are learned, as a user would have them; oracle runs come after the
+// baselines.
 var boaRows = []struct {
 	label, system, information string // information "" = it takes none
 	oracle                     bool
@@ -35,7 +36,8 @@ var boaRows = []struct {
 // boaBoot is how long a rented node boots. Ours, in the range of a cloud's virtual machines.
 const boaBoot = 120. // seconds
 
-// polluxRound is how often pollux and pollux-autoscale decide, in seconds: it is to be longer than any restart. Published: 60 s,
+// polluxRound is how often pollux and pollux-autoscale decide, in seconds: it is to be longer than any restart.
+// Published: 60 s,
 // with restarts of 30. On a reservation both mixes took longer at 600 s.
 const polluxRound = 300
 
@@ -77,7 +79,8 @@ type boaSeed struct {
 	left      int
 }
 
-// boaPair is Pollux, on a reservation or with as many nodes as the utility it aims at is worth, and BOA, learned as well, on a budget
+// boaPair is Pollux, on a reservation or with as many nodes as the utility it aims at is worth, and BOA, learned as
+// well, on a budget
 // of what that paid: each seed's own.
 type boaPair struct {
 	Utility float64             `json:"utility,omitempty"` // 0 = on a reservation
@@ -86,7 +89,8 @@ type boaPair struct {
 	Ratios  []simulate.Interval `json:"jct_ratios"` // of Pollux over each of BOA, over seeds
 }
 
-// boaExperiment compares BOA with baselines at equal budgets, as curves of what was really spent and how long jobs took: in the
+// boaExperiment compares BOA with baselines at equal budgets, as curves of what was really spent and how long jobs
+// took: in the
 // long run, with nodes that take time to boot and are paid for until they are empty, and restarts that cost.
 func boaExperiment(ctx context.Context, w io.Writer, o Options) error {
 	mixes, err := boaMixes(o)
@@ -128,7 +132,8 @@ func boaMixes(o Options) ([]*boaMix, error) {
 		return nil, err
 	}
 	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", Seeds: 2,
-		LongRun: simulate.LongRun{PerNode: 4, Boot: boaBoot, Hours: 90, WarmUp: 30, Restart: "cifar10=50,deepspeech2=25,bert=120"},
+		LongRun: simulate.LongRun{PerNode: 4, Boot: boaBoot, Hours: 90, WarmUp: 30,
+			Restart: "cifar10=50,deepspeech2=25,bert=120"},
 		Budgets: []float64{24, 32, 48}, Targets: []float64{0.35, 0.5, 0.65}}
 	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", Seeds: 2,
 		LongRun: simulate.LongRun{PerNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 32,

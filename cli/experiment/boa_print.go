@@ -33,7 +33,8 @@ func printBOA(w io.Writer, mixes []*boaMix) error {
 	var b strings.Builder
 	b.WriteString(boaHead)
 	for _, m := range mixes {
-		fmt.Fprintf(&b, "\nWorkload %s\nJobs     %.3g per hour, arriving at random for %g h, of which %g h warm-up\nCluster  %s, boot %g s\nRestart  %s s,\n         at the first start as well\nSeeds    1 to %d\n",
+		fmt.Fprintf(&b, "\nWorkload %s\nJobs     %.3g per hour, arriving at random for %g h, of which %g h "+
+			"warm-up\nCluster  %s, boot %g s\nRestart  %s s,\n         at the first start as well\nSeeds    1 to %d\n",
 			m.Name, m.Rate, m.Hours, m.WarmUp, m.Nodes, m.Boot, m.Restart, m.Seeds)
 		fmt.Fprintf(&b, "\n%-23s %6s %-22s %s\n", "system", "budget", "paid", "JCT s")
 		for i := range m.Rows {

@@ -13,7 +13,8 @@ import (
 func (m *boaMix) tasks() (list []task) {
 	for _, r := range boaRows {
 		for _, budget := range m.Budgets {
-			m.Rows = append(m.Rows, boaRow{System: r.label, Oracle: r.oracle, Budget: budget, seeds: make([]boaSeed, m.Seeds)})
+			m.Rows = append(m.Rows, boaRow{System: r.label, Oracle: r.oracle, Budget: budget,
+				seeds: make([]boaSeed, m.Seeds)})
 		}
 	}
 	for i := range m.Rows {
@@ -23,7 +24,8 @@ func (m *boaMix) tasks() (list []task) {
 	}
 	for _, utility := range m.Targets {
 		of := func(name string) boaRow { return boaRow{System: name, seeds: make([]boaSeed, m.Seeds)} }
-		m.Pairs = append(m.Pairs, boaPair{Utility: utility, Pollux: of(autoscale), BOA: []boaRow{of(boaExact), of(boaGlue)}})
+		m.Pairs = append(m.Pairs, boaPair{Utility: utility, Pollux: of(autoscale),
+			BOA: []boaRow{of(boaExact), of(boaGlue)}})
 	}
 	for i := range m.Pairs {
 		for seed := range m.Seeds {
@@ -74,7 +76,8 @@ func (m *boaMix) sum() {
 		m.Rows[i].sum()
 	}
 	for _, budget := range m.Budgets {
-		m.Pairs = append(m.Pairs, boaPair{Pollux: *m.row(pollux+", reserved", budget), BOA: []boaRow{*m.row(boaExact, budget), *m.row(boaGlue, budget)}})
+		m.Pairs = append(m.Pairs, boaPair{Pollux: *m.row(pollux+", reserved", budget),
+			BOA: []boaRow{*m.row(boaExact, budget), *m.row(boaGlue, budget)}})
 	}
 	for i := range m.Pairs {
 		m.Pairs[i].sum()
@@ -111,7 +114,8 @@ func (p *boaPair) sum() {
 
 // simulate runs one system and returns what it spent after the warm-up. The budget of pollux-autoscale is its target of
 // utility.
-func (m *boaMix) simulate(ctx context.Context, name, information string, budget float64, seed uint64) (*simulate.Outcome, float64, error) {
+func (m *boaMix) simulate(ctx context.Context, name, information string, budget float64,
+	seed uint64) (*simulate.Outcome, float64, error) {
 	keys := make(map[string]string)
 	if name == pollux || name == autoscale {
 		keys["interval"] = fmt.Sprint(polluxRound)

@@ -66,8 +66,10 @@ type studyRow struct {
 }
 
 // consolidation is the over-consolidation of Gu et al., NSDI'19 (Tiresias), whose slides name it as a challenge: a gang
-// that waits for GPUs on few nodes queues longer than one that takes what is free, and leaves GPUs free that others could
-// have used. Against that stands the time lost by gangs that are spread, of models with one dominating tensor above all.
+// that waits for GPUs on few nodes queues longer than one that takes what is free, and leaves GPUs free that others
+// could
+// have used. Against that stands the time lost by gangs that are spread, of models with one dominating tensor above
+// all.
 // It compares placement always consolidated, consolidated by model profile, on one node if that costs no waiting, and
 // anywhere. The slow-down of a spread gang is our own model, see RuntimeKeys.
 func consolidation(ctx context.Context, w io.Writer, o Options) error {
@@ -104,8 +106,9 @@ func phillyStudy(ctx context.Context, o Options) (*study, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &study{Trace: fmt.Sprintf("%d jobs of Philly, models drawn by seed: it has none", len(t.Jobs)), Cluster: phillyCluster,
-		Seeds: phillySeeds}
+	s := &study{Trace: fmt.Sprintf("%d jobs of Philly, models drawn by seed: it has none", len(t.Jobs)),
+		Cluster: phillyCluster,
+		Seeds:   phillySeeds}
 	if o.Seeds > 0 {
 		s.Seeds = o.Seeds
 	}
@@ -207,12 +210,14 @@ func printStudies(w io.Writer, studies []*study) error {
 	var b strings.Builder
 	b.WriteString(studyHead)
 	for _, s := range studies {
-		fmt.Fprintf(&b, "\nTrace    %s\nCluster  %s, offered load %.2f\nRestart  %g s at every start of a job but its first\nSeeds    1 to %d\n",
+		fmt.Fprintf(&b, "\nTrace    %s\nCluster  %s, offered load %.2f\nRestart  %g s at every start of a job but "+
+			"its first\nSeeds    1 to %d\n",
 			s.Trace, s.Cluster, s.Load, s.Restart, s.Seeds)
 		for i := range s.Rows {
 			r := &s.Rows[i]
 			if i == 0 || s.Rows[i-1].System != r.System {
-				fmt.Fprintf(&b, "\n%-12s %7s %7s %6s %8s %5s %7s %s\n", r.System, "JCT s", "queue s", "free", "stranded", "slow", "preempt", "JCT/skew")
+				fmt.Fprintf(&b, "\n%-12s %7s %7s %6s %8s %5s %7s %s\n", r.System, "JCT s", "queue s", "free",
+					"stranded", "slow", "preempt", "JCT/skew")
 			}
 			fmt.Fprintf(&b, "%-12s %7.0f %7.0f %5.1f%% %7.1f%% %5.3f %7.0f %s\n", r.Placement, r.AvgJCT, r.AvgQueue,
 				100*r.Free, 100*r.Stranded, r.Slowdown, r.Preemptions, r.Ratio)

@@ -13,7 +13,8 @@ type strands struct {
 	held    int // GPUs that jobs hold
 	now     sched.Time
 
-	queued, free, stranded float64 // GPU-seconds while jobs wait: of the cluster; free; free and enough for a job that waits
+	// GPU-seconds while jobs wait: of the cluster; free; free and enough for a job that waits
+	queued, free, stranded float64
 	spent, done            float64 // GPU-seconds of working attempts; of work they did at the speed of one piece
 }
 
@@ -84,7 +85,8 @@ func (s *strands) count(width int, waits bool) {
 	s.waits += d
 }
 
-// shares returns the free and the stranded share of the cluster while jobs wait, and the slow-down of work by spreading.
+// shares returns the free and the stranded share of the cluster while jobs wait, and the slow-down of work by
+// spreading.
 func (s *strands) shares() (free, stranded, slowdown float64) {
 	if s.queued > 0 {
 		free, stranded = s.free/s.queued, s.stranded/s.queued

@@ -40,7 +40,8 @@ func TestStrandsByHand(t *testing.T) {
 	tr := &trace.Trace{Jobs: []trace.Job{
 		{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(3)}, Duration: 50 * time.Second},
 		{Spec: sched.JobSpec{Name: "b", GPUs: sched.Rigid(3)}, Duration: 90 * time.Second},
-		{Spec: sched.JobSpec{Name: "new", GPUs: sched.Rigid(2), Model: "vgg19", Submit: 10e9}, Duration: 5 * time.Second},
+		{Spec: sched.JobSpec{Name: "new", GPUs: sched.Rigid(2), Model: "vgg19", Submit: 10e9},
+			Duration: 5 * time.Second},
 	}}
 	for _, c := range []struct {
 		placement                string
@@ -51,11 +52,13 @@ func TestStrandsByHand(t *testing.T) {
 		{"packed", 0, 0, (430 + 10*392/547.1) / 430},
 	} {
 		sink := &strands{gpus: 8}
-		mustPlay(t, simulate.Request{Trace: tr, Cluster: clusterLike(t, "2x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink},
+		mustPlay(t, simulate.Request{Trace: tr, Cluster: clusterLike(t, "2x4"), System: "fifo-skip",
+			Sinks:    []eventlog.Sink{sink},
 			Settings: map[string]string{"placement": c.placement}})
 		free, stranded, slowdown := sink.shares()
 		if free != c.free || stranded != c.stranded || math.Abs(slowdown-c.slowdown) > 1e-9 {
-			t.Errorf("%s: free %v, stranded %v, slow-down %v, want %v, %v, %v", c.placement, free, stranded, slowdown, c.free, c.stranded, c.slowdown)
+			t.Errorf("%s: free %v, stranded %v, slow-down %v, want %v, %v, %v", c.placement, free, stranded, slowdown,
+				c.free, c.stranded, c.slowdown)
 		}
 	}
 }
@@ -67,7 +70,8 @@ func TestFreeIsNotStranded(t *testing.T) {
 		{Spec: sched.JobSpec{Name: "b", GPUs: sched.Rigid(2)}, Duration: 50 * time.Second},
 	}}
 	sink := &strands{gpus: 4}
-	mustPlay(t, simulate.Request{Trace: tr, Cluster: clusterLike(t, "1x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink}})
+	mustPlay(t, simulate.Request{Trace: tr, Cluster: clusterLike(t, "1x4"), System: "fifo-skip",
+		Sinks: []eventlog.Sink{sink}})
 	if free, stranded, _ := sink.shares(); free != 0.25 || stranded != 0 {
 		t.Errorf("free %v, stranded %v, want 0.25, 0", free, stranded)
 	}
@@ -84,13 +88,16 @@ func TestConsolidationDirections(t *testing.T) {
 	for i := 0; i < len(s.Rows); i += len(consolidationPlacements) {
 		always, profile, packed, count := &s.Rows[i], &s.Rows[i+1], &s.Rows[i+2], &s.Rows[i+3]
 		if always.Stranded <= profile.Stranded || packed.Stranded != 0 || count.Stranded != 0 {
-			t.Errorf("%s: stranded %v, %v, %v, %v, want falling to 0", always.System, always.Stranded, profile.Stranded, packed.Stranded, count.Stranded)
+			t.Errorf("%s: stranded %v, %v, %v, %v, want falling to 0", always.System, always.Stranded, profile.Stranded,
+				packed.Stranded, count.Stranded)
 		}
 		if always.Free <= profile.Free || count.Ratio.Low <= packed.Ratio.Mean || packed.Ratio.Low <= 1 {
-			t.Errorf("%s: free %v, %v; JCT over skew %v, %v", always.System, always.Free, profile.Free, packed.Ratio, count.Ratio)
+			t.Errorf("%s: free %v, %v; JCT over skew %v, %v", always.System, always.Free, profile.Free, packed.Ratio,
+				count.Ratio)
 		}
 		if always.Slowdown != 1 || profile.Slowdown <= 1 || packed.Slowdown <= profile.Slowdown {
-			t.Errorf("%s: slow-down %v, %v, %v, want 1 and rising", always.System, always.Slowdown, profile.Slowdown, packed.Slowdown)
+			t.Errorf("%s: slow-down %v, %v, %v, want 1 and rising", always.System, always.Slowdown, profile.Slowdown,
+				packed.Slowdown)
 		}
 		if profile.Ratio.Mean != 1 {
 			t.Errorf("%s: ratio %v of skew to itself, want 1", always.System, profile.Ratio)

@@ -29,9 +29,11 @@ type eacoPart struct {
 
 // eacoPublished are the published ratios of EaCO, from the paper's text: energy and active nodes over each baseline.
 var eacoPublished = map[string]float64{
-	"28_nodes_energy_over_fifo": 0.61, "28_nodes_energy_over_fifo_packed": 0.755, "28_nodes_energy_over_gandiva": 0.917, "64_nodes_energy_over_each": 0.61,
-	"28_nodes_active_over_fifo": 0.70, "28_nodes_active_over_fifo_packed": 0.71, "28_nodes_active_over_gandiva": 0.96, "64_nodes_active_over_each": 0.53,
-	"run_over_fifo_at_most": 1.0323, "28_nodes_jtt_over_fifo": 0.03,
+	"28_nodes_energy_over_fifo": 0.61, "28_nodes_energy_over_fifo_packed": 0.755, "28_nodes_energy_over_gandiva": 0.917,
+	"64_nodes_energy_over_each": 0.61,
+	"28_nodes_active_over_fifo": 0.70, "28_nodes_active_over_fifo_packed": 0.71, "28_nodes_active_over_gandiva": 0.96,
+	"64_nodes_active_over_each": 0.53,
+	"run_over_fifo_at_most":     1.0323, "28_nodes_jtt_over_fifo": 0.03,
 }
 
 // eacoExperiment compares EaCO with fifo, fifo-packed and gandiva: jobs of the four measured models, 8 GPUs each, on 28
@@ -70,7 +72,8 @@ func eacoParts(ctx context.Context, o Options) ([]*eacoPart, error) {
 		if capped, err = readCapFile(filepath.Join(o.Data, "energy/zeus/summary_power_v100.csv")); err != nil {
 			return nil, err
 		}
-		for _, d := range []struct{ name, path string }{{"Philly", "traces/philly/philly_gpu_jobs.csv.gz"}, {"Venus", "traces/venus/venus_gpu_jobs.csv.gz"}} {
+		for _, d := range []struct{ name, path string }{{"Philly", "traces/philly/philly_gpu_jobs.csv.gz"},
+			{"Venus", "traces/venus/venus_gpu_jobs.csv.gz"}} {
 			arrivals, err := recordedArrivals(filepath.Join(o.Data, d.path), jobs)
 			if err != nil {
 				return nil, err
@@ -81,7 +84,8 @@ func eacoParts(ctx context.Context, o Options) ([]*eacoPart, error) {
 	var parts []*eacoPart
 	for _, d := range draws {
 		for _, nodes := range []int{28, 64} {
-			p := &eacoPart{Name: fmt.Sprintf("%s, %d nodes", d.name, nodes), Trace: d.name, Nodes: nodes, Seeds: seeds, History: "learned", Rows: eacoRows(capped)}
+			p := &eacoPart{Name: fmt.Sprintf("%s, %d nodes", d.name, nodes), Trace: d.name, Nodes: nodes, Seeds: seeds,
+				History: "learned", Rows: eacoRows(capped)}
 			if err := p.run(ctx, tables, d.arrivals); err != nil {
 				return nil, err
 			}
@@ -150,7 +154,8 @@ func eacoTrace(seed uint64, arrivals []sched.Time) *trace.Trace {
 		m := eacoHours[r.IntN(len(eacoHours))]
 		work += m.hours * 3600
 		t.Jobs = append(t.Jobs, trace.Job{Duration: sched.Seconds(m.hours * 3600),
-			Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: m.model, GPUs: sched.Rigid(8), Epochs: simulate.TableEpochs}})
+			Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: m.model, GPUs: sched.Rigid(8),
+				Epochs: simulate.TableEpochs}})
 	}
 	span := (arrivals[len(arrivals)-1] - arrivals[0]).Seconds()
 	scale := work / (28 * eacoLoad) / max(span, 1)
@@ -167,7 +172,8 @@ func eacoCluster(nodes int) (*cluster.Cluster, error) {
 		return nil, err
 	}
 	for i := range c.Nodes {
-		c.Nodes[i].IdleW, c.Nodes[i].Curve = power.FittedIdleW, sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}
+		c.Nodes[i].IdleW, c.Nodes[i].Curve = power.FittedIdleW,
+			sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}
 	}
 	return c, nil
 }
@@ -175,7 +181,8 @@ func eacoCluster(nodes int) (*cluster.Cluster, error) {
 // standInCaps stand for Zeus's curves where they are not at hand: what its best cap does to ResNet-50 on a V100, energy
 // -23 %, time +18 %.
 func standInCaps() simulate.CapCurves {
-	return simulate.CapCurves{"resnet50": {{Limit: 150, Power: 250 * (1 - .23) / 1.18, Speed: 1 / 1.18}, {Limit: 250, Power: 250, Speed: 1}}}
+	return simulate.CapCurves{"resnet50": {{Limit: 150, Power: 250 * (1 - .23) / 1.18, Speed: 1 / 1.18},
+		{Limit: 250, Power: 250, Speed: 1}}}
 }
 
 func readCapFile(path string) (simulate.CapCurves, error) {
@@ -199,6 +206,9 @@ func readSharingFile(path string) (*simulate.Sharing, error) {
 // standInTables stand for the paper's where they are not at hand: use and memory of the four models, table 1; sets slow
 // each other down by the generic factors.
 func standInTables() *simulate.Sharing {
-	return &simulate.Sharing{Name: "generic factors", Models: map[string]simulate.SoloUse{"AlexNet": {Use: .0472, Memory: .0421}, "ResNet-18": {Use: .1117, Memory: .1463}, "ResNet-50": {Use: .3661, Memory: .4392}, "VGG-16": {Use: .4801, Memory: .5129}},
+	return &simulate.Sharing{Name: "generic factors",
+		Models: map[string]simulate.SoloUse{"AlexNet": {Use: .0472, Memory: .0421},
+			"ResNet-18": {Use: .1117, Memory: .1463}, "ResNet-50": {Use: .3661, Memory: .4392},
+			"VGG-16": {Use: .4801, Memory: .5129}},
 		Sets: genericSets()}
 }

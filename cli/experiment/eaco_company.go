@@ -54,19 +54,19 @@ func (c *companies) Log(v *sched.View, e *sched.Event) {
 
 // look takes note of who runs now, next to whom and how fast.
 func (c *companies) look(v *sched.View) {
-	beside := make(map[sched.GPUID][]string) // by the first GPU of a node
+	together := make(map[sched.GPUID][]string) // by the first GPU of a node
 	for id := range v.Jobs {
 		if j := &v.Jobs[id]; j.Attempt == sched.Running {
-			beside[j.GPUs[0]] = append(beside[j.GPUs[0]], j.Spec.Model)
+			together[j.GPUs[0]] = append(together[j.GPUs[0]], j.Spec.Model)
 		}
 	}
-	for _, models := range beside {
+	for _, models := range together {
 		slices.Sort(models)
 	}
 	c.work = c.work[:0]
 	for id := range v.Jobs {
 		if j := &v.Jobs[id]; j.Attempt == sched.Running {
-			c.work = append(c.work, atWork{c.of(beside[j.GPUs[0]]), j.Rate})
+			c.work = append(c.work, atWork{c.of(together[j.GPUs[0]]), j.Rate})
 		}
 	}
 }

@@ -41,8 +41,10 @@ func printEaCO(w io.Writer, parts []*eacoPart) error {
 }
 
 func (p *eacoPart) print(b *strings.Builder) {
-	fmt.Fprintf(b, "\n== %s\nCluster  %dx8, offered load %.2f\nSeeds    1 to %d; intervals: 95 %% bootstrap over seeds\n\n", p.Name, p.Nodes, p.Load, p.Seeds)
-	fmt.Fprintf(b, "%-29s %8s %7s %9s %9s %6s  %-19s %-19s %s\n", "mean", "kWh", "active", "JCT h", "run h", "undone", "energy / fifo", "/ fifo awake", "run / fifo")
+	fmt.Fprintf(b, "\n== %s\nCluster  %dx8, offered load %.2f\nSeeds    1 to %d; intervals: 95 %% bootstrap over "+
+		"seeds\n\n", p.Name, p.Nodes, p.Load, p.Seeds)
+	fmt.Fprintf(b, "%-29s %8s %7s %9s %9s %6s  %-19s %-19s %s\n", "mean", "kWh", "active", "JCT h", "run h", "undone",
+		"energy / fifo", "/ fifo awake", "run / fifo")
 	for i := range p.Rows {
 		r := &p.Rows[i]
 		name := r.System + " awake"
@@ -55,7 +57,8 @@ func (p *eacoPart) print(b *strings.Builder) {
 		if r.With != "" && p.Rows[i-1].With == "" {
 			b.WriteString("asleep:\n")
 		}
-		fmt.Fprintf(b, "%-29s %8.0f %7.1f %9.2f %9.2f %6.0f  %-19s %-19s %s\n", name, r.KWh, r.Nodes, r.JCT/3600, r.Run/3600, r.Undos, r.Energy, r.Total, r.Runtime)
+		fmt.Fprintf(b, "%-29s %8.0f %7.1f %9.2f %9.2f %6.0f  %-19s %-19s %s\n", name, r.KWh, r.Nodes, r.JCT/3600,
+			r.Run/3600, r.Undos, r.Energy, r.Total, r.Runtime)
 		if r.Unfinished > 0 {
 			fmt.Fprintf(b, "%-29s %d jobs did not finish\n", "", r.Unfinished)
 		}
@@ -93,7 +96,8 @@ func genericSets() []interference.Set {
 	for i, a := range eacoHours {
 		for _, c := range eacoHours[i:] {
 			x := interference.Generic(2)
-			sets = append(sets, interference.Set{Place: interference.Place{GPU: simulate.Untyped, Width: 8}, Models: []string{a.model, c.model}, Slow: []float64{x, x}})
+			sets = append(sets, interference.Set{Place: interference.Place{GPU: simulate.Untyped, Width: 8},
+				Models: []string{a.model, c.model}, Slow: []float64{x, x}})
 		}
 	}
 	return sets

@@ -12,7 +12,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// eacoRow is one system with or without the sleep rule. Figures are means over seeds; ratios are over fifo with the same rule, and
+// eacoRow is one system with or without the sleep rule. Figures are means over seeds; ratios are over fifo with the
+// same rule, and
 // over fifo without it.
 type eacoRow struct {
 	System     string            `json:"system"`
@@ -43,7 +44,8 @@ var eacoSystems = []string{"fifo", "fifo-packed", "gandiva", "eaco"}
 // eacoCap is how much longer a job may take under its power cap.
 const eacoCap = "1.2"
 
-// eacoRows are all systems awake, then asleep; eaco with other limits on what a job may be slowed; and systems under power caps: those of the models that capped
+// eacoRows are all systems awake, then asleep; eaco with other limits on what a job may be slowed; and systems under
+// power caps: those of the models that capped
 // knows, and, for want of better, ResNet-50's for all four.
 func eacoRows(capped simulate.CapCurves) (rows []eacoRow) {
 	for _, sleep := range []bool{false, true} {
@@ -52,15 +54,18 @@ func eacoRows(capped simulate.CapCurves) (rows []eacoRow) {
 		}
 	}
 	for _, limit := range []string{"1.05", "inf"} {
-		rows = append(rows, eacoRow{System: "eaco", Sleep: true, With: "limit " + limit, settings: map[string]string{"slowdown_limit": limit}})
+		rows = append(rows, eacoRow{System: "eaco", Sleep: true, With: "limit " + limit,
+			settings: map[string]string{"slowdown_limit": limit}})
 	}
 	one := capped.Of("ResNet-50")
 	for _, c := range []struct {
 		with string
 		caps simulate.CapCurves
-	}{{"ResNet-50 capped", simulate.CapCurves{"resnet50": one}}, {"all capped", simulate.CapCurves{"alexnet": one, "resnet18": one, "resnet50": one, "vgg16": one}}} {
+	}{{"ResNet-50 capped", simulate.CapCurves{"resnet50": one}},
+		{"all capped", simulate.CapCurves{"alexnet": one, "resnet18": one, "resnet50": one, "vgg16": one}}} {
 		for _, name := range eacoSystems {
-			rows = append(rows, eacoRow{System: name, Sleep: true, With: c.with, settings: map[string]string{"power_cap": eacoCap}, caps: c.caps})
+			rows = append(rows, eacoRow{System: name, Sleep: true, With: c.with,
+				settings: map[string]string{"power_cap": eacoCap}, caps: c.caps})
 		}
 	}
 	return rows
@@ -96,7 +101,8 @@ func (p *eacoPart) run(ctx context.Context, tables *simulate.Sharing, arrivals f
 
 // run simulates the row's system on one draw.
 func (r *eacoRow) run(ctx context.Context, s simulate.Request) error {
-	s.System, s.Caps, s.Settings = r.System, r.caps, map[string]string{"sleep": "inf", "restart_overhead": fmt.Sprint(restart.Seconds())}
+	s.System, s.Caps, s.Settings = r.System, r.caps,
+		map[string]string{"sleep": "inf", "restart_overhead": fmt.Sprint(restart.Seconds())}
 	if r.Sleep {
 		s.Settings["sleep"] = "0"
 	}

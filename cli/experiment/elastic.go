@@ -47,7 +47,8 @@ func elasticRows(mode string) []elasticRow {
 		{Name: "throughput", System: "elastic", Settings: map[string]string{"objective": "throughput"}},
 	}
 	for _, rule := range []string{"min", "max", "random", "best"} {
-		rows = append(rows, elasticRow{Name: "fixed " + rule, System: "elastic", Settings: map[string]string{"batch": rule}, Fixed: true})
+		rows = append(rows, elasticRow{Name: "fixed " + rule, System: "elastic",
+			Settings: map[string]string{"batch": rule}, Fixed: true})
 	}
 	rows = append(rows, elasticRow{Name: "per GPU", System: "elastic", Settings: map[string]string{"batch": "per-gpu"}})
 	for i := range rows {
@@ -128,7 +129,8 @@ func (size elasticSize) parts(ctx context.Context, o Options) ([]elasticPart, er
 	for _, c := range size.clusters {
 		for _, arrivals := range elasticArrivals {
 			for _, mode := range []string{"queue", "drop"} {
-				p := elasticPart{Epochs: source, Cluster: c, Arrivals: arrivals.name, Mode: mode, Rows: elasticRows(mode)}
+				p := elasticPart{Epochs: source, Cluster: c, Arrivals: arrivals.name, Mode: mode,
+					Rows: elasticRows(mode)}
 				if err := size.run(ctx, &p, arrivals, apps); err != nil {
 					return nil, err
 				}
@@ -140,7 +142,8 @@ func (size elasticSize) parts(ctx context.Context, o Options) ([]elasticPart, er
 }
 
 // run plays all systems on the same jobs, and sums up over seeds.
-func (size elasticSize) run(ctx context.Context, p *elasticPart, arrivals elasticArrival, apps map[string]speedup.App) error {
+func (size elasticSize) run(ctx context.Context, p *elasticPart, arrivals elasticArrival,
+	apps map[string]speedup.App) error {
 	c, err := cluster.Load(p.Cluster)
 	if err != nil {
 		return err
@@ -161,14 +164,16 @@ func (size elasticSize) run(ctx context.Context, p *elasticPart, arrivals elasti
 }
 
 // add simulates one trace.
-func (r *elasticRow) add(ctx context.Context, window time.Duration, c *cluster.Cluster, t *trace.Trace, apps map[string]speedup.App) error {
+func (r *elasticRow) add(ctx context.Context, window time.Duration, c *cluster.Cluster, t *trace.Trace,
+	apps map[string]speedup.App) error {
 	settings := map[string]string{"curves": "oracle", "restart_overhead": fmt.Sprint(restart.Seconds())}
 	maps.Copy(settings, r.Settings)
 	out, err := (&simulate.Request{Trace: t, Cluster: c, System: r.System, Settings: settings, Apps: apps}).Run(ctx)
 	if err != nil {
 		return err
 	}
-	s := elasticSeed{jct: out.AvgJCT, dropped: float64(out.Rejected) / float64(max(out.Jobs, 1)), busy: out.GPUBusy, resizes: float64(out.Resizes)}
+	s := elasticSeed{jct: out.AvgJCT, dropped: float64(out.Rejected) / float64(max(out.Jobs, 1)), busy: out.GPUBusy,
+		resizes: float64(out.Resizes)}
 	for i := range out.PerJob {
 		if j := &out.PerJob[i]; j.Outcome == sched.Finished && j.Finish <= sched.Time(window) {
 			s.inWindow++

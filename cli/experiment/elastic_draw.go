@@ -13,7 +13,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// elasticKind is a category of jobs: what an update costs, and which batch sizes there are. The numbers are ours; that there are
+// elasticKind is a category of jobs: what an update costs, and which batch sizes there are. The numbers are ours; that
+// there are
 // three such categories is believed of the paper.
 type elasticKind struct {
 	name   string
@@ -27,7 +28,8 @@ type elasticKind struct {
 
 // ring is an all-reduce within a node of fast links and between nodes of 100 Gb/s.
 func ring(megabytes float64) speedup.Ring {
-	return speedup.Ring{Bytes: megabytes * 1e6, Bandwidth: 100e9, Latency: 10e-6, Network: 12.5e9, NetworkLatency: 30e-6}
+	return speedup.Ring{Bytes: megabytes * 1e6, Bandwidth: 100e9, Latency: 10e-6, Network: 12.5e9,
+		NetworkLatency: 30e-6}
 }
 
 var elasticKinds = []elasticKind{
@@ -48,7 +50,8 @@ const meanHours = 3.5
 // widestElastic is the most GPUs of a job.
 const widestElastic = 16
 
-// elasticApps returns an application for each category and length, and says where its epochs by batch size come from: from
+// elasticApps returns an application for each category and length, and says where its epochs by batch size come from:
+// from
 // Zeus's training runs in the folder of public data, else from a gradient noise scale.
 func elasticApps(data string) (map[string]speedup.App, string, error) {
 	apps := make(map[string]speedup.App)
@@ -115,7 +118,8 @@ func (k *elasticKind) app(hours float64, runs []speedup.TargetRun) (speedup.App,
 	return t, err
 }
 
-// noiseScale is a Worth by which an update of b samples is worth b (start+noise)/(b+noise): epochs to a target grow linearly with
+// noiseScale is a Worth by which an update of b samples is worth b (start+noise)/(b+noise): epochs to a target grow
+// linearly with
 // the batch size. Source: efficiency of Pollux, specification of BOA, 3.5.
 type noiseScale struct{ samples, start, noise float64 }
 
@@ -136,7 +140,8 @@ type elasticArrival struct {
 
 var elasticArrivals = []elasticArrival{{"low", 0.4, 1}, {"high", 1.2, 1}, {"bursty", 0.8, 20}}
 
-// elasticTrace draws jobs that arrive over the window, by a Poisson process of bursts. Jobs ask for one GPU and take up to
+// elasticTrace draws jobs that arrive over the window, by a Poisson process of bursts. Jobs ask for one GPU and take up
+// to
 // widestElastic.
 func elasticTrace(seed uint64, gpus int, window time.Duration, a elasticArrival) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 21))
@@ -147,7 +152,8 @@ func elasticTrace(seed uint64, gpus int, window time.Duration, a elasticArrival)
 			k := &elasticKinds[r.IntN(len(elasticKinds))]
 			t.Jobs = append(t.Jobs, trace.Job{Spec: sched.JobSpec{
 				Name: fmt.Sprint(len(t.Jobs)), Model: nameOf(k, elasticHours[r.IntN(len(elasticHours))]),
-				Submit: sched.Time(time.Duration(at).Round(time.Millisecond)), GPUs: sched.Range{Min: 1, Want: 1, Max: widestElastic},
+				Submit: sched.Time(time.Duration(at).Round(time.Millisecond)),
+				GPUs:   sched.Range{Min: 1, Want: 1, Max: widestElastic},
 			}})
 		}
 	}

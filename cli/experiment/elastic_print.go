@@ -33,12 +33,14 @@ this is no reproduction: direction, and our own factors.
 func printElastic(w io.Writer, size elasticSize, parts []elasticPart) error {
 	var b strings.Builder
 	b.WriteString(elasticHead)
-	fmt.Fprintf(&b, "\nEpochs   %s\nWindow   %v of arrivals; jobs completed in it, completion time of all\nSeeds    1 to %d\n", parts[0].Epochs, size.window, size.seeds)
+	fmt.Fprintf(&b, "\nEpochs   %s\nWindow   %v of arrivals; jobs completed in it, completion time of all\nSeeds    "+
+		"1 to %d\n", parts[0].Epochs, size.window, size.seeds)
 	for i := range parts {
 		parts[i].print(&b)
 	}
 	best := elasticBest(parts)
-	fmt.Fprintf(&b, "\nAt most, goodput over fixed batch sizes (min, max, random, best), in any part:\n%sx the jobs in the window,\n%sx shorter JCT (queue); published 2x, 10x\n",
+	fmt.Fprintf(&b, "\nAt most, goodput over fixed batch sizes (min, max, random, best), in any part:\n%sx the jobs "+
+		"in the window,\n%sx shorter JCT (queue); published 2x, 10x\n",
 		manifold(best.Jobs), manifold(best.JCT))
 	b.WriteString(elasticFoot)
 	_, err := io.WriteString(w, b.String())
@@ -50,7 +52,8 @@ func (p *elasticPart) print(b *strings.Builder) {
 	if p.Mode == "drop" {
 		last = "dropped %"
 	}
-	fmt.Fprintf(b, "\n== %s, %s arrivals, %s: %.0f jobs\n\n%-12s %-15s %-20s %-17s %5s %6s\n", p.Cluster, p.Arrivals, p.Mode, p.Jobs,
+	fmt.Fprintf(b, "\n== %s, %s arrivals, %s: %.0f jobs\n\n%-12s %-15s %-20s %-17s %5s %6s\n", p.Cluster, p.Arrivals,
+		p.Mode, p.Jobs,
 		"system", "in window", "avg JCT s", last, "busy%", "resize")
 	for i := range p.Rows {
 		r := &p.Rows[i]
@@ -58,7 +61,8 @@ func (p *elasticPart) print(b *strings.Builder) {
 		if p.Mode == "drop" {
 			said = within(r.DropRatio.Scaled(100), 1)
 		}
-		fmt.Fprintf(b, "%-12s %-15s %-20s %-17s %5.1f %6.0f\n", r.Name, within(r.InWindow, 0), within(r.AvgJCT, 0), said, 100*r.Busy.Mean, r.Resizes.Mean)
+		fmt.Fprintf(b, "%-12s %-15s %-20s %-17s %5.1f %6.0f\n", r.Name, within(r.InWindow, 0), within(r.AvgJCT, 0),
+			said, 100*r.Busy.Mean, r.Resizes.Mean)
 		if r.Unfinished > 0 {
 			fmt.Fprintf(b, "%-12s %d jobs did not finish\n", "", r.Unfinished)
 		}

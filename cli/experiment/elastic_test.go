@@ -34,14 +34,21 @@ var upTo8 = sched.Range{Min: 1, Want: 1, Max: 8}
 var worlds = map[string]speedup.App{
 	"linear": speedup.Stages{{Size: 800, Law: speedup.Proportional{}}},
 	"short":  speedup.Stages{{Size: 80, Law: speedup.Proportional{}}},
-	"big": &speedup.Trainer{Name: "big", Time: speedup.Additive{Process: speedup.Affine{PerSample: .01}}, Worth: speedup.Samples{20000},
+	"big": &speedup.Trainer{Name: "big", Time: speedup.Additive{Process: speedup.Affine{PerSample: .01}},
+		Worth:  speedup.Samples{20000},
 		Limits: speedup.Limits{Start: 256, Max: 256, MinPerGPU: 1, MaxPerGPU: 64}},
-	"wide": &speedup.Trainer{Name: "wide", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
-		Worth: noiseScale{samples: 1e6, start: 32, noise: 500}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 64}},
-	"one-batch": &speedup.Trainer{Name: "one-batch", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
+	"wide": &speedup.Trainer{Name: "wide", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001},
+		Reduce: ring(50)},
+		Worth:  noiseScale{samples: 1e6, start: 32, noise: 500},
+		Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 64}},
+	"one-batch": &speedup.Trainer{Name: "one-batch",
+		Time:  speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
 		Worth: speedup.Samples{1e6}, Limits: speedup.Limits{Start: 128, Max: 128, MinPerGPU: 1, MaxPerGPU: 64}},
-	"accumulates": &speedup.Trainer{Name: "accumulates", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
-		Worth: noiseScale{samples: 1e6, start: 32, noise: 500}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true, List: []int{32, 64, 128, 256, 512}}},
+	"accumulates": &speedup.Trainer{Name: "accumulates",
+		Time:  speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
+		Worth: noiseScale{samples: 1e6, start: 32, noise: 500},
+		Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true,
+			List: []int{32, 64, 128, 256, 512}}},
 }
 
 // decisions are the widths given, in order: time, job, width.
@@ -71,7 +78,8 @@ func playElastic(t *testing.T, on string, jobs []asked, settings map[string]stri
 	}
 	tr := &trace.Trace{Format: "generated", Profiled: true}
 	for i, j := range jobs {
-		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: j.app, Submit: sched.Time(sched.Seconds(j.submit)), GPUs: j.gpus}})
+		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: j.app,
+			Submit: sched.Time(sched.Seconds(j.submit)), GPUs: j.gpus}})
 	}
 	var d decisions
 	s := &simulate.Request{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: nil,
@@ -102,9 +110,11 @@ func TestElasticBySpecification(t *testing.T) {
 			[]string{"0s: 0 has 4", "1s: 1 no-room 1 0"}},
 		{"6: four of six enter, then the fifth", "1x4", []asked{one, rigid("short", 0, 1), one, one, one, one}, nil,
 			[]string{"0s: 0 has 1", "0s: 1 has 1", "0s: 2 has 1", "0s: 3 has 1", "80s: 4 has 1", "800s: 5 has 1"}},
-		{"7: strict order holds up the second", "1x4", []asked{rigid("linear", 0, 2), rigid("linear", 1, 4), rigid("linear", 2, 1)}, nil,
+		{"7: strict order holds up the second", "1x4",
+			[]asked{rigid("linear", 0, 2), rigid("linear", 1, 4), rigid("linear", 2, 1)}, nil,
 			[]string{"0s: 0 has 2", "400s: 1 has 4", "600s: 2 has 1"}},
-		{"7: the first is dropped, the second starts", "1x4", []asked{rigid("linear", 0, 2), rigid("linear", 1, 4), rigid("linear", 2, 1)},
+		{"7: the first is dropped, the second starts", "1x4",
+			[]asked{rigid("linear", 0, 2), rigid("linear", 1, 4), rigid("linear", 2, 1)},
 			map[string]string{"mode": "drop"}, []string{"0s: 0 has 2", "1s: 1 no-room 4 2", "2s: 2 has 1"}},
 		{"7: the second overtakes", "1x4", []asked{rigid("linear", 0, 2), rigid("linear", 1, 4), rigid("linear", 2, 1)},
 			map[string]string{"backfill": "on"}, []string{"0s: 0 has 2", "2s: 2 has 1"}},
@@ -116,10 +126,13 @@ func TestElasticBySpecification(t *testing.T) {
 			[]string{"0s: 0 has 8", "1s: 0 has 4", "1s: 1 has 4"}},
 		{"10: no wider than k_max", "1x8", []asked{linear(0), linear(1)}, map[string]string{"k_max": "3"},
 			[]string{"0s: 0 has 3", "1s: 1 has 3"}},
-		{"decided at multiples of the interval", "1x8", []asked{linear(0), linear(1)}, map[string]string{"interval": "60", "fairness": "0.01"},
+		{"decided at multiples of the interval", "1x8", []asked{linear(0), linear(1)},
+			map[string]string{"interval": "60", "fairness": "0.01"},
 			[]string{"0s: 0 has 8", "60s: 0 has 4", "60s: 1 has 4"}},
-		{"who could never fit holds up nobody", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)}, nil, []string{"1s: 1 has 1"}},
-		{"and is rejected where nobody waits", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)}, map[string]string{"mode": "drop"},
+		{"who could never fit holds up nobody", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)}, nil,
+			[]string{"1s: 1 has 1"}},
+		{"and is rejected where nobody waits", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)},
+			map[string]string{"mode": "drop"},
 			[]string{"0s: 0 too-wide 3 2", "1s: 1 has 1"}},
 	} {
 		got, _ := playElastic(t, c.cluster, c.jobs, c.set)
@@ -138,7 +151,8 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 	}
 	tr := &trace.Trace{Format: "generated", Profiled: true}
 	for i := range 5 {
-		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "accumulates", Submit: sched.Time(sched.Seconds(float64(10 * i))), GPUs: upTo8}})
+		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "accumulates",
+			Submit: sched.Time(sched.Seconds(float64(10 * i))), GPUs: upTo8}})
 	}
 	decided, accumulated, larger := map[sched.JobID]sched.Target{}, 0, 0
 	look := eventFunc(func(v *sched.View, e *sched.Event) {
@@ -147,7 +161,8 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 			if decided[e.Job] = *e.Target; e.Target.Accum > 1 {
 				accumulated++
 			}
-			if want := float32(speedup.SquareRootLR(int(e.Target.Batch), 32)); len(e.GPUs) > 0 && e.Target.LRScale != want {
+			if want := float32(speedup.SquareRootLR(int(e.Target.Batch), 32)); len(e.GPUs) > 0 &&
+				e.Target.LRScale != want {
 				t.Errorf("job %d: %+v, want the learning rate x %v", e.Job, *e.Target, want)
 			}
 			if e.Target.Batch > 32 {
@@ -160,7 +175,8 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 		}
 	})
 	var log bytes.Buffer
-	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic", Cluster: "1x8"})
+	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic",
+		Cluster: "1x8"})
 	s := &simulate.Request{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []eventlog.Sink{look, w},
 		Settings: map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0", "lr": "sqrt"}}
 	if _, err := s.Run(t.Context()); err != nil {
@@ -196,7 +212,8 @@ func TestFewestByMemory(t *testing.T) {
 				}
 				tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: app, GPUs: gpus}})
 			}
-			s := &simulate.Request{Trace: tr, Cluster: c, System: system, Apps: worlds, Settings: map[string]string{"curves": "oracle", "restart_overhead": "10"}}
+			s := &simulate.Request{Trace: tr, Cluster: c, System: system, Apps: worlds,
+				Settings: map[string]string{"curves": "oracle", "restart_overhead": "10"}}
 			out, err := s.Run(t.Context())
 			if err != nil || out.Finished != finished {
 				t.Errorf("%s on %s: %d finished, %v, want %d", system, on, out.Finished, err, finished)
@@ -227,11 +244,13 @@ func TestElasticFixedBatchTwin(t *testing.T) {
 		if got, _ := playElastic(t, "2x4", jobs, map[string]string{"batch": rule}); !slices.Equal(got, want) {
 			t.Errorf("batch=%s: %v, want %v", rule, got, want)
 		}
-		if _, fixed := playElastic(t, "2x4", []asked{{"wide", 0, upTo8}}, map[string]string{"batch": rule}); fixed[0].JCT() < free[0].JCT() {
+		if _, fixed := playElastic(t, "2x4", []asked{{"wide", 0, upTo8}},
+			map[string]string{"batch": rule}); fixed[0].JCT() < free[0].JCT() {
 			t.Errorf("batch=%s: %v, free %v, want it no faster", rule, fixed[0].JCT(), free[0].JCT())
 		}
 	}
-	if _, samples := playElastic(t, "2x4", []asked{{"wide", 0, upTo8}}, map[string]string{"objective": "throughput"}); samples[0].JCT() <= free[0].JCT() {
+	if _, samples := playElastic(t, "2x4", []asked{{"wide", 0, upTo8}},
+		map[string]string{"objective": "throughput"}); samples[0].JCT() <= free[0].JCT() {
 		t.Errorf("objective=throughput: %v, goodput %v, want it slower: epochs count", samples[0].JCT(), free[0].JCT())
 	}
 }
@@ -268,7 +287,8 @@ func TestElasticOutput(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
-	for _, said := range []string{"up to 2x", "published 2x, 10x", "noise scale", "measured by Zeus", "bursty arrivals, drop", "1.00 [1.00, 1.00]"} {
+	for _, said := range []string{"up to 2x", "published 2x, 10x", "noise scale", "measured by Zeus",
+		"bursty arrivals, drop", "1.00 [1.00, 1.00]"} {
 		if !strings.Contains(text, said) {
 			t.Errorf("%q is not said in\n%s", said, text)
 		}
@@ -277,7 +297,8 @@ func TestElasticOutput(t *testing.T) {
 		Experiment string
 		Parts      []elasticPart
 	}
-	if err := json.Unmarshal([]byte(print(Options{JSON: true})), &doc); err != nil || doc.Experiment != "elastic" || len(doc.Parts) != 6 {
+	if err := json.Unmarshal([]byte(print(Options{JSON: true})), &doc); err != nil || doc.Experiment != "elastic" ||
+		len(doc.Parts) != 6 {
 		t.Errorf("document %+v, %v", doc, err)
 	}
 }
@@ -290,10 +311,12 @@ func TestElasticRatios(t *testing.T) {
 	ours := elasticRow{seeds: first}
 	ours.sumUp(first)
 	row.sumUp(first)
-	if row.MoreJobs.Mean != 1.5 || row.Faster.Mean != 2 || row.AvgJCT.Mean != 300 || row.MoreJobs.Low != 1 || row.MoreJobs.High != 2 {
+	if row.MoreJobs.Mean != 1.5 || row.Faster.Mean != 2 || row.AvgJCT.Mean != 300 || row.MoreJobs.Low != 1 ||
+		row.MoreJobs.High != 2 {
 		t.Errorf("%+v", row)
 	}
-	queue, drop := elasticPart{Mode: "queue", Rows: []elasticRow{ours, row}}, elasticPart{Mode: "drop", Rows: []elasticRow{ours, row}}
+	queue, drop := elasticPart{Mode: "queue", Rows: []elasticRow{ours, row}},
+		elasticPart{Mode: "drop", Rows: []elasticRow{ours, row}}
 	if best := elasticBest([]elasticPart{queue, drop}); best.Jobs.Mean != 1.5 || best.JCT.Mean != 2 {
 		t.Errorf("at most %+v", best)
 	}

@@ -49,7 +49,8 @@ func newExperiment() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.Data, "data", os.Getenv(dataVar), "`FOLDER` of public traces (default: $"+dataVar+"; without, what needs none is run)")
+	fs.StringVar(&o.Data, "data", os.Getenv(dataVar),
+		"`FOLDER` of public traces (default: $"+dataVar+"; without, what needs none is run)")
 	fs.IntVar(&o.Seeds, "seeds", 0, "run seeds 1 to `N` (default: the experiment's own)")
 	fs.BoolVar(&o.JSON, "json", false, "one JSON document")
 	fs.Lookup("data").DefValue = "" // the help text says it
@@ -63,7 +64,8 @@ func experimentNamed(name string) (*Experiment, error) {
 		}
 	}
 	names := experimentNames()
-	return nil, term.Usagef("experiment %q is not known%s; want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
+	return nil, term.Usagef("experiment %q is not known%s; want one of %s", name, suggest.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 func experimentList(list []Experiment, width int) string {

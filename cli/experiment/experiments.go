@@ -22,11 +22,15 @@ type Options struct {
 
 // Experiments lists all experiments.
 var Experiments = []Experiment{
-	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
+	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs",
+		consolidation},
 	{"boa", "BOA: what a budget of GPUs buys against a reservation and equal widths, in the long run", boaExperiment},
 	{"eaco", "EaCO against fifo, fifo-packed and gandiva: energy with idle nodes awake and asleep", eacoExperiment},
-	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count", elasticExperiment},
-	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
+	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count",
+		elasticExperiment},
+	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters",
+		palExperiment},
 	{"unsaved", "Jobs that never save under the five systems: stopped for others, or left alone", unsavedExperiment},
-	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and nobody", stragglers},
+	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and nobody",
+		stragglers},
 }

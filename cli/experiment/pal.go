@@ -66,7 +66,8 @@ type palDraw struct {
 }
 
 // palExperiment compares PAL and PM-First with packed placement: as published on the draw of scores of the artifact, in
-// the artifact's simulator and on our runtime model; with scores that last, drawn from the medians of measured GPUs; and
+// the artifact's simulator and on our runtime model; with scores that last, drawn from the medians of measured GPUs;
+// and
 // where locality matters, on nodes of 8 GPUs with Philly's widths. What is not in the artifact's simulator runs in the
 // engine, with the same cost of a restart.
 func palExperiment(ctx context.Context, w io.Writer, o Options) error {
@@ -87,9 +88,11 @@ func palExperiment(ctx context.Context, w io.Writer, o Options) error {
 	}{"trainyard.experiment/v1", "pal", palPublished, parts})
 }
 
-// palPublished are the published ratios, of the abstract and, fig10, of the artifact's README. Against what the abstract
+// palPublished are the published ratios, of the abstract and, fig10, of the artifact's README. Against what the
+// abstract
 // compares, and what it calls utilisation, is not known to us.
-var palPublished = map[string]float64{"abstract_pal_geomean_jct": 0.58, "abstract_pal_utilisation": 1.28, "abstract_pal_makespan": 0.53,
+var palPublished = map[string]float64{"abstract_pal_geomean_jct": 0.58, "abstract_pal_utilisation": 1.28,
+	"abstract_pal_makespan":                0.53,
 	"fig10_pal_avg_jct_over_packed_sticky": 0.57, "fig10_pm_first_avg_jct_over_packed_sticky": 0.60}
 
 func palParts(ctx context.Context, o Options) ([]*palPart, error) {
@@ -106,8 +109,10 @@ func palParts(ctx context.Context, o Options) ([]*palPart, error) {
 		seeds = o.Seeds
 	}
 	for _, load := range []float64{0.7, 0.9, 1.1} {
-		p := &palPart{Name: fmt.Sprintf("locality, load %v", load), Cluster: "16x8", Seeds: seeds, Round: 300, Spread: skew.Penalty, Interval: "95 % bootstrap over seeds",
-			Trace: fmt.Sprintf("%d generated jobs, Philly's widths, durations cut at a day", palJobs), Scores: "ours, spread as Frontera's medians"}
+		p := &palPart{Name: fmt.Sprintf("locality, load %v", load), Cluster: "16x8", Seeds: seeds, Round: 300,
+			Spread: skew.Penalty, Interval: "95 % bootstrap over seeds",
+			Trace:  fmt.Sprintf("%d generated jobs, Philly's widths, durations cut at a day", palJobs),
+			Scores: "ours, spread as Frontera's medians"}
 		if err := p.run(ctx, func(seed uint64) palDraw { return drawPhilly(seed, load) }); err != nil {
 			return nil, err
 		}
@@ -149,9 +154,11 @@ func (p *palPart) run(ctx context.Context, draw func(seed uint64) palDraw) error
 func (r *palRow) add(ctx context.Context, p *palPart, c *cluster.Cluster, d palDraw) error {
 	var results []metrics.Result
 	for _, t := range d.traces {
-		sim := simulate.Request{Trace: t, Cluster: c, System: r.System, Preset: p.Preset, Round: time.Duration(p.Round) * time.Second, Scores: d.scores}
+		sim := simulate.Request{Trace: t, Cluster: c, System: r.System, Preset: p.Preset,
+			Round: time.Duration(p.Round) * time.Second, Scores: d.scores}
 		if p.Preset == "" {
-			sim.Settings = map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "spread_penalty": fmt.Sprint(p.Spread)}
+			sim.Settings = map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()),
+				"spread_penalty": fmt.Sprint(p.Spread)}
 		}
 		out, err := sim.Run(ctx)
 		if err != nil {

@@ -37,7 +37,8 @@ func palDataParts(ctx context.Context, o Options) ([]*palPart, error) {
 	}
 	base := palPart{Trace: "8 Sia-Philly workloads of 160 jobs", Cluster: "16x4", Round: 360}
 	fidelity, ours, lasting := base, base, base
-	fidelity.Name, fidelity.Preset, ours.Name, lasting.Name = "as published", "blox-pal", "the same in our engine", "per-GPU medians"
+	fidelity.Name, fidelity.Preset, ours.Name, lasting.Name = "as published", "blox-pal", "the same in our engine",
+		"per-GPU medians"
 	ours.Spread, lasting.Spread = skew.Penalty, skew.Penalty
 	for _, p := range []*palPart{&fidelity, &ours} {
 		p.Scores, p.Seeds, p.Interval = "single runs drawn by the artifact", 1, "least and largest over workloads"
@@ -46,13 +47,15 @@ func palDataParts(ctx context.Context, o Options) ([]*palPart, error) {
 			return nil, err
 		}
 	}
-	lasting.Scores, lasting.Seeds, lasting.Interval = "medians of Longhorn GPUs, drawn by seed", 5, "95 % bootstrap over seeds"
+	lasting.Scores, lasting.Seeds, lasting.Interval = "medians of Longhorn GPUs, drawn by seed", 5,
+		"95 % bootstrap over seeds"
 	if o.Seeds > 0 {
 		lasting.Seeds = o.Seeds
 	}
 	free, level := lasting, lasting
 	free.Name, free.Preset, free.Spread = "per-GPU medians in the simulator released", "blox-pal", 0
-	level.Name, level.Spread = "per-GPU medians, no penalty by skew", 0 // what the two differ by, see docs/papers/pal.md
+	// what the two differ by, see docs/papers/pal.md
+	level.Name, level.Spread = "per-GPU medians, no penalty by skew", 0
 	for _, p := range []*palPart{&free, &lasting, &level} {
 		err = p.run(ctx, func(seed uint64) palDraw { return palDraw{traces, drawMedians(seed, 64, medians)} })
 		if err != nil {
@@ -119,14 +122,16 @@ var palModels = []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet
 // palJobs is enough to keep 128 GPUs busy for some days.
 const palJobs = 2000
 
-// drawPhilly draws jobs with Philly's widths and durations, cut at a day, models evenly, for 16 nodes of 8 GPUs. Scores spread as the
+// drawPhilly draws jobs with Philly's widths and durations, cut at a day, models evenly, for 16 nodes of 8 GPUs. Scores
+// spread as the
 // medians measured on Frontera: for class A 4 % of the GPUs take 1.10 to 1.15 times as long and the others differ by
 // 2.5 %, for B and C by 0.4 %, for D by 0.06 %.
 func drawPhilly(seed uint64, load float64) palDraw { return drawPhillyJobs(seed, load, palJobs) }
 
 func drawPhillyJobs(seed uint64, load float64, jobs int) palDraw {
 	law := trace.Lognormal{Parts: trace.Philly().(trace.Lognormal).Parts, Max: 86400}
-	t := trace.Generate(trace.Generator{Seed: seed, Jobs: jobs, Load: load, GPUs: 128, Mix: trace.PhillyMix(), Models: palModels, Durations: law})
+	t := trace.Generate(trace.Generator{Seed: seed, Jobs: jobs, Load: load, GPUs: 128, Mix: trace.PhillyMix(),
+		Models: palModels, Durations: law})
 	r := rand.New(rand.NewPCG(seed, 12))
 	sd := [...]float64{0.025, 0.004, 0.004, 0.0006}
 	return palDraw{[]*trace.Trace{t}, scoresBy("generated", 128, func(c int) float64 {

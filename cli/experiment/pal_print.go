@@ -42,12 +42,14 @@ func (p *palPart) print(b *strings.Builder) {
 	if p.Preset != "" {
 		engine = "preset " + p.Preset + " ʀ"
 	}
-	fmt.Fprintf(b, "\n== %s\nTrace    %s\nCluster  %s, offered load %.2f\nScores   %s\nRuntime  %s, rounds of %g s, restart %g s, spread penalty %g\nSeeds    1 to %d; intervals: %s\n\n",
+	fmt.Fprintf(b, "\n== %s\nTrace    %s\nCluster  %s, offered load %.2f\nScores   %s\nRuntime  %s, rounds of %g s, "+
+		"restart %g s, spread penalty %g\nSeeds    1 to %d; intervals: %s\n\n",
 		p.Name, p.Trace, p.Cluster, p.Load, p.Scores, engine, p.Round, p.Restart, p.Spread, p.Seeds, p.Interval)
 	fmt.Fprintf(b, "%-13s %10s %10s %10s %6s %6s\n", "mean", "avg JCT s", "geo JCT s", "makespan s", "busy", "moves")
 	for i := range p.Rows {
 		r := &p.Rows[i]
-		fmt.Fprintf(b, "%-13s %10.0f %10.0f %10.0f %5.1f%% %6.0f\n", r.System, r.AvgJCT, r.GeomeanJCT, r.Makespan, 100*r.Busy, r.Moves)
+		fmt.Fprintf(b, "%-13s %10.0f %10.0f %10.0f %5.1f%% %6.0f\n", r.System, r.AvgJCT, r.GeomeanJCT, r.Makespan,
+			100*r.Busy, r.Moves)
 		if r.Unfinished > 0 {
 			fmt.Fprintf(b, "%-13s %d jobs did not finish\n", "", r.Unfinished)
 		}

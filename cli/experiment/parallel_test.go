@@ -42,7 +42,8 @@ func TestInParallel(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	if err := inParallel(t.Context(), tasks, nil); err != bad || int(begun.Load()) == n { //nolint:errorlint // the very one
+	err := inParallel(t.Context(), tasks, nil)
+	if err != bad || int(begun.Load()) == n { //nolint:errorlint // the very one
 		t.Errorf("error %v after %d tasks, want %v after few", err, begun.Load(), bad)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -132,7 +132,8 @@ func (t *toll) charge(v *sched.View, e *sched.Event) {
 	gpus := v.Jobs[e.Job].GPUs
 	for i := max(0, t.next-1); i < len(t.faults) && t.faults[i].begin() < e.Time; i++ {
 		f := t.faults[i]
-		if f.end() <= t.from[e.Job] || !slices.ContainsFunc(gpus, func(g sched.GPUID) bool { return slices.Contains(f[0].GPUs, g) }) {
+		if f.end() <= t.from[e.Job] || !slices.ContainsFunc(gpus,
+			func(g sched.GPUID) bool { return slices.Contains(f[0].GPUs, g) }) {
 			continue
 		}
 		t.met[i] = true

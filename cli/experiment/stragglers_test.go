@@ -11,7 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that faults are where they are said to be: one a day, in its first half, over on the same day, as bad and as long as
+// Ensure that faults are where they are said to be: one a day, in its first half, over on the same day, as bad and as
+// long as
 // the scenario says, and the same again for the same seed.
 func TestFaults(t *testing.T) {
 	const day = sched.Time(24 * time.Hour)
@@ -20,7 +21,8 @@ func TestFaults(t *testing.T) {
 		faults, again := s.draw(3, 20), s.draw(3, 20)
 		for d, f := range faults {
 			last := f[len(f)-1]
-			if f.begin()/day != sched.Time(d) || f.begin()%day >= day/2 || last.At.Sub(f.begin()) != s.last || last.At/day != sched.Time(d) || last.Factor != 1 ||
+			if f.begin()/day != sched.Time(d) || f.begin()%day >= day/2 || last.At.Sub(f.begin()) != s.last ||
+				last.At/day != sched.Time(d) || last.Factor != 1 ||
 				f[len(f)-2].Factor != s.worst || len(f[0].GPUs) != s.gpus || int(f[0].GPUs[0])%s.gpus != 0 {
 				t.Errorf("%s, day %d: %v", s.name, d, f)
 			}
@@ -38,7 +40,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Ensure that a run is the same twice, that the watcher finds faults that jobs meet and the oracle loses less than who does
+// Ensure that a run is the same twice, that the watcher finds faults that jobs meet and the oracle loses less than who
+// does
 // not know, and that the table is in 80 columns and says what it rests on.
 func TestStragglersOutput(t *testing.T) {
 	d := drawPhillyJobs(1, stragglerLoad, 700)
@@ -59,7 +62,8 @@ func TestStragglersOutput(t *testing.T) {
 		t.Errorf("rows %+v", p.Rows)
 	}
 	if again.jcts[0] != watch.jcts[0] || again.lost[0] != watch.lost[0] {
-		t.Errorf("the second run gives %v s and %v, the first %v and %v", again.jcts, again.lost, watch.jcts, watch.lost)
+		t.Errorf("the second run gives %v s and %v, the first %v and %v", again.jcts, again.lost, watch.jcts,
+			watch.lost)
 	}
 	var b bytes.Buffer
 	if err := printStragglers(&b, []*stragglerPart{p}, &quietTime{GPUDays: 46720, Reports: 1e7}); err != nil {

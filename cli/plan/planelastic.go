@@ -36,8 +36,10 @@ func (f *planFlags) validateElastic() error {
 	switch {
 	case f.workload == "" || f.trace.profiles == "":
 		return term.Usagef("--elastic needs a trace and how fast its models train, want --workload and --profiles")
-	case f.budget != "" || f.continuous || f.method != methodExact || f.reserve != "" || f.rent != "" || f.verify || f.trace.window != "" || f.trace.restart != "":
-		return term.Usagef("--elastic takes no more than --workload, --profiles, --max-gpus, --gpus-per-node and --json")
+	case f.budget != "" || f.continuous || f.method != methodExact || f.reserve != "" || f.rent != "" || f.verify ||
+		f.trace.window != "" || f.trace.restart != "":
+		return term.Usagef("--elastic takes no more than --workload, --profiles, --max-gpus, " +
+			"--gpus-per-node and --json")
 	case f.elastic < 1 || f.elastic >= elastic.MaxGPUs:
 		return term.Usagef("--elastic %d, want GPUs, from 1 to %d", f.elastic, elastic.MaxGPUs-1)
 	}
@@ -59,7 +61,8 @@ func planElastic(f *planFlags) (*elasticPlan, error) {
 		p.Least += least
 	}
 	if p.Least > f.elastic {
-		return nil, term.Refusedf("--elastic %d: the %s of %s do not all run on so few, want at least %d", f.elastic, term.Counted(p.Jobs, "job"), f.workload, p.Least)
+		return nil, term.Refusedf("--elastic %d: the %s of %s do not all run on so few, want at least %d", f.elastic,
+			term.Counted(p.Jobs, "job"), f.workload, p.Least)
 	}
 	var t elastic.Table
 	t.Fill(jobs, f.elastic+1)
@@ -82,7 +85,8 @@ func (f *planFlags) elasticJobs() ([]elastic.Job, error) {
 		return nil, err
 	}
 	if n := len(t.Jobs); n > elastic.MaxJobs || (n+1)*(f.elastic+2) > maxElasticCells {
-		return nil, term.Usagef("--elastic %d for the %s of %s is too much at once, want GPUs times jobs below %d", f.elastic, term.Counted(n, "job"), f.workload, maxElasticCells)
+		return nil, term.Usagef("--elastic %d for the %s of %s is too much at once, want GPUs times jobs below %d",
+			f.elastic, term.Counted(n, "job"), f.workload, maxElasticCells)
 	}
 	widest, err := parseByModel("max-gpus", f.trace.widest, 0)
 	if err != nil {
@@ -93,7 +97,8 @@ func (f *planFlags) elasticJobs() ([]elastic.Job, error) {
 		spec := &t.Jobs[i].Spec
 		app, ok := apps[spec.Model]
 		if !ok {
-			return nil, term.Usagef("--profiles %s: no profile of the application %q of %s, want one", f.trace.profiles, spec.Model, f.workload)
+			return nil, term.Usagef("--profiles %s: no profile of the application %q of %s, want one", f.trace.profiles,
+				spec.Model, f.workload)
 		}
 		if factors[spec.Model] == nil {
 			chain := speedup.ChainOf(app, f.trace.nodeGPUs(), min(f.elastic+1, maxWidth), sched.BatchRange{})
@@ -104,7 +109,8 @@ func (f *planFlags) elasticJobs() ([]elastic.Job, error) {
 			j.Min, j.Max = 1, most
 		}
 		if _, ok := j.Least(); !ok {
-			return nil, term.Refusedf("--elastic %d: job %s of %s can run on none of the GPUs that it may have, up to so many", f.elastic, spec.Name, f.workload)
+			return nil, term.Refusedf("--elastic %d: job %s of %s can run on none of the GPUs that it may have, up "+
+				"to so many", f.elastic, spec.Name, f.workload)
 		}
 		jobs = append(jobs, j)
 	}
@@ -114,7 +120,8 @@ func (f *planFlags) elasticJobs() ([]elastic.Job, error) {
 // text writes the plan; numbers of GPUs beyond which one more is worth the same stand on one line.
 func (p *elasticPlan) text(width int) string {
 	var b strings.Builder
-	b.WriteString(term.Entry("workload", fmt.Sprintf("%s: %s, all at once", p.Workload, term.Counted(p.Jobs, "job")), width))
+	b.WriteString(term.Entry("workload", fmt.Sprintf("%s: %s, all at once", p.Workload, term.Counted(p.Jobs, "job")),
+		width))
 	b.WriteString(term.Entry("method", "elastic: the largest sum of scaling factors", width))
 	b.WriteString(term.Entry("least", term.Counted(p.Least, "GPU")+": each job at its fewest", width) + "\n")
 	t := &term.Table{}

@@ -57,8 +57,10 @@ type planReserve struct {
 
 func (p *planned) document() planDoc {
 	best := p.best
-	doc := planDoc{Schema: "trainyard.plan/v1", Workload: p.workload.path, Method: p.method, Smooth: p.continuous, Budget: p.budget,
-		AvgJCT: best.jct, Weighted: p.weighted(best), Usage: best.usage, Least: p.least, Widths: []planWidth{}, Frontier: []planCorner{}}
+	doc := planDoc{Schema: "trainyard.plan/v1", Workload: p.workload.path, Method: p.method, Smooth: p.continuous,
+		Budget: p.budget,
+		AvgJCT: best.jct, Weighted: p.weighted(best), Usage: best.usage, Least: p.least, Widths: []planWidth{},
+		Frontier: []planCorner{}}
 	if best.priced {
 		saves := p.saves()
 		doc.Price, doc.Saves = &best.price, &saves

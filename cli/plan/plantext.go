@@ -68,12 +68,15 @@ func (p *planned) priceLine() string {
 	if p.workload.weighted() {
 		per = "job, by weight"
 	}
-	return fmt.Sprintf("%s saves %s per %s; a job that waits is worth %s %s", one, term.ShortTime(p.saves()), per, short(1/p.best.price), p.workload.unit())
+	return fmt.Sprintf("%s saves %s per %s; a job that waits is worth %s %s", one, term.ShortTime(p.saves()), per,
+		short(1/p.best.price), p.workload.unit())
 }
 
 func (r *reservation) line() string {
-	return fmt.Sprintf("%s, and rent %s more on average; more than the reserved are held %s of the time, and %s of them idle: %s per hour rather than %s with all rented",
-		term.Counted(r.split.Reserved, "GPU"), short(r.split.Rented), term.Percent(r.split.Above), short(r.split.Idle), short(r.cost), short(r.rent))
+	return fmt.Sprintf("%s, and rent %s more on average; more than the reserved are held %s of the time, and %s of "+
+		"them idle: %s per hour rather than %s with all rented",
+		term.Counted(r.split.Reserved, "GPU"), short(r.split.Rented), term.Percent(r.split.Above), short(r.split.Idle),
+		short(r.cost), short(r.rent))
 }
 
 // short prints a number in about four digits.

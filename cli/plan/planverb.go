@@ -94,19 +94,28 @@ random, widths rounded, less budget until it fits.`,
 func (f *planFlags) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.workload, "workload", "", "table of classes, YAML, see docs/guide/plans.md; with --profiles a trace: `FILE`, required")
-	fs.StringVar(&f.budget, "budget", "", "`GPUS` to rent on average, or money per hour where GPU types have prices; required")
+	fs.StringVar(&f.workload, "workload", "", "table of classes, YAML, see docs/guide/plans.md; with --profiles a "+
+		"trace: `FILE`, required")
+	fs.StringVar(&f.budget, "budget", "", "`GPUS` to rent on average, or money per hour where GPU types have "+
+		"prices; required")
 	fs.BoolVar(&f.continuous, "continuous", false, "let a job have a fraction of a GPU")
 	fs.StringVar(&f.method, "method", methodExact, "how widths are found: `NAME` boa-exact or boa")
-	fs.StringVar(&f.reserve, "reserve-price", "", "what a GPU costs per hour if `PRICE` is paid all the time: says how many to reserve; with --rent-price")
+	fs.StringVar(&f.reserve, "reserve-price", "", "what a GPU costs per hour if `PRICE` is paid all the time: says "+
+		"how many to reserve; with --rent-price")
 	fs.StringVar(&f.rent, "rent-price", "", "what it costs per hour if `PRICE` is paid while it is held")
 	fs.BoolVar(&f.verify, "verify", false, "simulate the plan on jobs that arrive at random")
-	fs.StringVar(&f.trace.profiles, "profiles", "", "the workload is a trace; how fast its models train: `PATH` of a folder of profiles, or of tables")
-	fs.StringVar(&f.trace.window, "window", "", "`SECONDS` in which the jobs of a trace arrive (default: up to the last arrival)")
-	fs.StringVar(&f.trace.restart, "restart-overhead", "", "of jobs of a trace: `SECONDS`, or MODEL=SECONDS,...,SECONDS (default 62)")
-	fs.StringVar(&f.trace.widest, "max-gpus", "", "of jobs of a trace: `GPUS`, or MODEL=GPUS,...,GPUS (default: as they ask)")
-	fs.IntVar(&f.trace.perNode, "gpus-per-node", 0, "`GPUS` of a node, on as few of which as will do jobs of a trace run (default 4)")
-	fs.IntVar(&f.elastic, "elastic", 0, "say what each GPU up to `GPUS` is worth to the jobs of a trace under elastic scaling; with --profiles, without a budget")
+	fs.StringVar(&f.trace.profiles, "profiles", "",
+		"the workload is a trace; how fast its models train: `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&f.trace.window, "window", "", "`SECONDS` in which the jobs of a trace arrive (default: up to the "+
+		"last arrival)")
+	fs.StringVar(&f.trace.restart, "restart-overhead", "",
+		"of jobs of a trace: `SECONDS`, or MODEL=SECONDS,...,SECONDS (default 62)")
+	fs.StringVar(&f.trace.widest, "max-gpus", "", "of jobs of a trace: `GPUS`, or MODEL=GPUS,...,GPUS (default: as "+
+		"they ask)")
+	fs.IntVar(&f.trace.perNode, "gpus-per-node", 0,
+		"`GPUS` of a node, on as few of which as will do jobs of a trace run (default 4)")
+	fs.IntVar(&f.elastic, "elastic", 0, "say what each GPU up to `GPUS` is worth to the jobs of a trace under "+
+		"elastic scaling; with --profiles, without a budget")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 }
 
@@ -194,9 +203,11 @@ func (f *planFlags) validate() (budget float64, err error) {
 	case (f.reserve == "") != (f.rent == ""):
 		return 0, term.Usagef("--reserve-price and --rent-price go together, want both or neither")
 	case f.trace.given() && f.trace.profiles == "":
-		return 0, term.Usagef("--window, --restart-overhead, --max-gpus and --gpus-per-node are for a trace, which needs --profiles")
+		return 0, term.Usagef("--window, --restart-overhead, --max-gpus and --gpus-per-node are for a trace, which " +
+			"needs --profiles")
 	case f.trace.profiles == "" && strings.Contains(filepath.Base(f.workload), ".csv"):
-		return 0, term.Usagef("--workload %s looks like a trace, which needs --profiles; want that, or a YAML table of classes", f.workload)
+		return 0, term.Usagef("--workload %s looks like a trace, which needs --profiles; want that, or a YAML table "+
+			"of classes", f.workload)
 	case f.trace.perNode < 0 || f.trace.perNode > maxWidth:
 		return 0, term.Usagef("--gpus-per-node %d, want a number from 1 to %d", f.trace.perNode, maxWidth)
 	}
@@ -242,7 +253,8 @@ func (p *planned) refused(err error) error {
 			p.budget, p.workload.path, atLeast(least.Least), p.workload.unit())
 	}
 	if errors.Is(err, price.ErrNoDraw) {
-		return term.Refusedf("--budget %g: method boa found no widths within it; %s would be enough for boa-exact, want more or that",
+		return term.Refusedf("--budget %g: method boa found no widths within it; %s would be enough for boa-exact, "+
+			"want more or that",
 			p.budget, atLeast(p.least))
 	}
 	return err
@@ -286,17 +298,20 @@ func (p *planned) solver() (*solver, error) {
 }
 
 // outcome writes a plan by class and epoch.
-func (w *workload) outcome(classes []price.Class, budget float64, plan *price.Plan, err error, priced bool) (*outcome, error) {
+func (w *workload) outcome(classes []price.Class, budget float64, plan *price.Plan, err error,
+	priced bool) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outcome{budget: budget, usage: plan.Usage, jct: plan.Delay, value: plan.Value, price: plan.Price, priced: priced, plan: plan}
+	o := &outcome{budget: budget, usage: plan.Usage, jct: plan.Delay, value: plan.Value, price: plan.Price,
+		priced: priced, plan: plan}
 	for i := range classes {
 		c, m := &classes[i], &plan.Classes[i]
 		for e, at := range m.Path {
 			row := func(config int, share float64) {
 				k := c.Configs[config]
-				o.rows = append(o.rows, widthRow{c.Name, e + 1, w.name(k.Type), float64(k.GPUs), share, w.capped(i, e, k, plan.Price)})
+				o.rows = append(o.rows, widthRow{c.Name, e + 1, w.name(k.Type), float64(k.GPUs), share,
+					w.capped(i, e, k, plan.Price)})
 			}
 			if m.Other == nil || m.Other[e] == at {
 				row(at, 1)
@@ -344,12 +359,14 @@ func firstError(_ *price.Relaxed, err error) error { return err }
 // relaxed writes a plan with fractions of GPUs by class and epoch.
 func (w *workload) relaxed(budget float64, r *price.Relaxed) *outcome {
 	rate := w.rate()
-	o := &outcome{budget: budget, usage: r.Usage, jct: r.Delay / rate, value: r.Value / rate, price: r.Price, priced: true}
+	o := &outcome{budget: budget, usage: r.Usage, jct: r.Delay / rate, value: r.Value / rate, price: r.Price,
+		priced: true}
 	u := 0
 	for i := range w.kinds {
 		for e := range w.kinds[i].epochs {
 			for _, part := range r.Parts[u] {
-				o.rows = append(o.rows, widthRow{w.kinds[i].name, e + 1, w.name(part.Type), part.GPUs, part.Share, false})
+				o.rows = append(o.rows, widthRow{w.kinds[i].name, e + 1, w.name(part.Type), part.GPUs, part.Share,
+					false})
 			}
 			u++
 		}
@@ -395,7 +412,8 @@ func (p *planned) reservation(f *planFlags) (*reservation, error) {
 		return nil, err
 	}
 	if len(p.workload.types) > 1 {
-		return nil, term.Usagef("--reserve-price: prices of one kind of GPU, but %s has %d; want a workload with one", p.workload.path, len(p.workload.types))
+		return nil, term.Usagef("--reserve-price: prices of one kind of GPU, but %s has %d; want a workload with one",
+			p.workload.path, len(p.workload.types))
 	}
 	loads, held := p.best.plan.Loads(p.workload.classes(), 0), 0.0
 	for _, l := range loads {

@@ -18,7 +18,8 @@ func (p *planned) verify(ctx context.Context) error {
 	w := p.workload
 	switch {
 	case len(w.types) > 1:
-		return term.Usagef("--verify: jobs that may run on GPUs of several types cannot be simulated to a budget, but %s has %d; want one", w.path, len(w.types))
+		return term.Usagef("--verify: jobs that may run on GPUs of several types cannot be simulated to a budget, "+
+			"but %s has %d; want one", w.path, len(w.types))
 	case w.weighted():
 		return term.Usagef("--verify: the systems that rent do not weigh jobs, but %s does; want equal weights", w.path)
 	}
@@ -65,6 +66,7 @@ func (a kindApp) Best(phase, gpus, nodes int, _ sched.BatchRange) (speedup.Way, 
 func (p *planned) verifiedLine() string {
 	v := p.verified
 	return fmt.Sprintf("%s took %s (%s to %s) on %s GPUs (%s to %s): %d simulations of %s, 95 %% intervals",
-		term.Counted(v.Jobs, "job"), term.ShortTime(3600*v.JCT.Mean), term.ShortTime(3600*v.JCT.Low), term.ShortTime(3600*v.JCT.High),
+		term.Counted(v.Jobs, "job"), term.ShortTime(3600*v.JCT.Mean), term.ShortTime(3600*v.JCT.Low),
+		term.ShortTime(3600*v.JCT.High),
 		short(v.GPUs.Mean), short(v.GPUs.Low), short(v.GPUs.High), v.Seeds, term.ShortTime(3600*v.Hours))
 }

@@ -84,7 +84,8 @@ func (w *workload) classes() []price.Class {
 }
 
 func (w *workload) class(k *jobKind) price.Class {
-	c := price.Class{Name: k.name, Rate: k.rate, Weight: k.weight, Restart: k.restart, Times: make([][]float64, len(k.epochs))}
+	c := price.Class{Name: k.name, Rate: k.rate, Weight: k.weight, Restart: k.restart,
+		Times: make([][]float64, len(k.epochs))}
 	for typ := range w.types {
 		for _, gpus := range k.widths(typ) {
 			c.Configs = append(c.Configs, price.Config{Type: typ, GPUs: gpus, Price: w.types[typ].price})
@@ -127,7 +128,8 @@ func (w *workload) smooth() ([]price.Smooth, error) {
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		if k.restart > 0 {
-			return nil, term.Usagef("--continuous and class %s with restart_seconds: fractions of GPUs know no restarts; want one of them", k.name)
+			return nil, term.Usagef("--continuous and class %s with restart_seconds: fractions of GPUs know no "+
+				"restarts; want one of them", k.name)
 		}
 		for e := range k.epochs {
 			s := price.Smooth{Rate: k.rate, Weight: k.weight, Size: k.epochs[e].size}

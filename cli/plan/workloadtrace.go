@@ -72,9 +72,11 @@ func readTraceWorkload(path string, f *planTrace) (*workload, error) {
 	for _, model := range slices.Sorted(maps.Keys(jobs)) {
 		app, ok := apps[model]
 		if !ok {
-			return nil, term.Usagef("--profiles %s: no profile of the application %q of %s, want one", f.profiles, model, path)
+			return nil, term.Usagef("--profiles %s: no profile of the application %q of %s, want one", f.profiles,
+				model, path)
 		}
-		k := jobKind{name: model, rate: float64(len(jobs[model])) / hours, weight: 1, restart: restart.of(model) / 3600, most: int(widest.of(model))}
+		k := jobKind{name: model, rate: float64(len(jobs[model])) / hours, weight: 1, restart: restart.of(model) / 3600,
+			most: int(widest.of(model))}
 		if k.most == 0 {
 			k.most = mostAsked(jobs[model])
 		}
@@ -85,7 +87,8 @@ func readTraceWorkload(path string, f *planTrace) (*workload, error) {
 		}
 		k.epochs = stagesOf(speedup.ChainOf(app, f.nodeGPUs(), k.most, sched.BatchRange{}), times)
 		if k.epochs == nil {
-			return nil, term.Usagef("--profiles %s: application %q cannot be run on %s or fewer, want it to be possible", f.profiles, model, term.Counted(k.most, "GPU"))
+			return nil, term.Usagef("--profiles %s: application %q cannot be run on %s or fewer, want it to be possible",
+				f.profiles, model, term.Counted(k.most, "GPU"))
 		}
 		w.kinds = append(w.kinds, k)
 	}
@@ -133,12 +136,14 @@ func (f *planTrace) jobsPerApp(t *trace.Trace, jobs []*trace.Job, app speedup.Ap
 	for _, j := range jobs {
 		once := f.asAsked(j, app)
 		if math.IsInf(once, 1) {
-			return 0, term.Usagef("--profiles %s: job %s of %s cannot be run as it asks, want it to be possible", f.profiles, j.Spec.Name, t.Path)
+			return 0, term.Usagef("--profiles %s: job %s of %s cannot be run as it asks, want it to be possible",
+				f.profiles, j.Spec.Name, t.Path)
 		}
 		sum += j.Duration.Seconds() / once
 	}
 	if sum == 0 {
-		return 0, term.Usagef("%s: all jobs of application %q take no time, want some that do", t.Path, jobs[0].Spec.Model)
+		return 0, term.Usagef("%s: all jobs of application %q take no time, want some that do", t.Path,
+			jobs[0].Spec.Model)
 	}
 	return sum / float64(len(jobs)), nil
 }
@@ -198,7 +203,8 @@ func parseByModel(flag, text string, def float64) (*byModel, error) {
 		}
 		x, err := strconv.ParseFloat(number, 64)
 		if _, twice := all.models[model]; err != nil || !(x >= 0 && x <= 1e9) || twice || named && model == "" {
-			return nil, term.Usagef("--%s %q, want a number, or MODEL=NUMBER,... and a number for others, each model once", flag, text)
+			return nil, term.Usagef("--%s %q, want a number, or MODEL=NUMBER,... and a number for others, each "+
+				"model once", flag, text)
 		}
 		all.models[model] = x
 		if !named {

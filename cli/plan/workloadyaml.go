@@ -21,7 +21,8 @@ const (
 	maxWidth    = 1024    // GPUs of a job whose curve is a formula, unless it has fewer
 )
 
-// parseWorkload reads a table of classes, see docs/guide/plans.md. Errors have the form "workload: FILE:LINE:COLUMN: what,
+// parseWorkload reads a table of classes, see docs/guide/plans.md. Errors have the form "workload: FILE:LINE:COLUMN:
+// what,
 // want wish".
 func parseWorkload(yaml []byte, path string) (*workload, error) {
 	r := &workloadReader{Reader: &strictyaml.Reader{Prefix: "workload", File: path}, w: &workload{path: path}}
@@ -165,7 +166,8 @@ func (r *workloadReader) stageTypes(key string, n ast.Node, s *stageText) {
 			for _, t := range r.w.types {
 				names = append(names, t.name)
 			}
-			r.FailAt(name.Position, "GPU type %s%s, want one of the document's gpu_types", strictyaml.Quote(name.Value), suggest.Hint(name.Value, names))
+			r.FailAt(name.Position, "GPU type %s%s, want one of the document's gpu_types", strictyaml.Quote(name.Value),
+				suggest.Hint(name.Value, names))
 			return
 		}
 		speed := 1.0
@@ -219,7 +221,10 @@ func (r *workloadReader) stage(n ast.Node, k *jobKind, own, class *stageText) st
 
 // reach refuses an epoch that max_gpus leaves nothing of.
 func (r *workloadReader) reach(n ast.Node, k *jobKind, s *stage) {
-	if !slices.ContainsFunc(s.on, func(c curve) bool { return c.speed > 0 && (c.law != nil || c.widths[0] <= k.most) }) {
+	if !slices.ContainsFunc(s.on, func(c curve) bool {
+		return c.speed > 0 &&
+			(c.law != nil || c.widths[0] <= k.most)
+	}) {
 		r.Fail(n, "class %s has no speed on %d GPUs or fewer, want a width up to max_gpus", k.name, k.most)
 	}
 }
@@ -244,8 +249,10 @@ func (r *workloadReader) speedup(key string, n ast.Node) *curve {
 		}
 	}
 	r.Mapping(n, key, []strictyaml.Field{
-		strictyaml.Key("amdahl", law("parallel", maxShare, func(x float64) price.Law { return price.Amdahl{Parallel: x} })),
-		strictyaml.Key("power", law("exponent", maxShare, func(x float64) price.Law { return price.Power{Exponent: x} })),
+		strictyaml.Key("amdahl", law("parallel", maxShare,
+			func(x float64) price.Law { return price.Amdahl{Parallel: x} })),
+		strictyaml.Key("power", law("exponent", maxShare,
+			func(x float64) price.Law { return price.Power{Exponent: x} })),
 		strictyaml.Key("table", func(key string, n ast.Node) { given++; r.table(key, n, c) }),
 	})
 	if given != 1 {

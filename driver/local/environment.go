@@ -55,7 +55,7 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		return nil, err
 	}
 	env = append(env, secrets...)
-	told := task.Told{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
+	told := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
 		Grace: t.Grace, Config: a.Config}
 	env = append(append(env, devices.Env(held)...), told.Environment()...)
 	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)),

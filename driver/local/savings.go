@@ -87,7 +87,7 @@ func (t *tail) judge(m *progress.Reading) {
 	s.judged = true
 	zero := max(o.FirstStep, 1)
 	switch {
-	case m.Anew || o.SavedSteps > 0 && o.SavedSteps <= zero:
+	case m.Again || o.SavedSteps > 0 && o.SavedSteps <= zero:
 	case o.SavedSteps == 0:
 		if o.FirstStep == 0 {
 			o.FirstStep = max(m.Step, 1)

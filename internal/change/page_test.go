@@ -30,7 +30,8 @@ type edit struct {
 var (
 	newFile   = regexp.MustCompile("^New file `([^`]+)`:$")
 	afterLine = regexp.MustCompile("^In `([^`]+)`, after the line with `([^`]+)`, insert:$")
-	belowLine = regexp.MustCompile("^In `([^`]+)`, after the first line `([^`]+)` below the one with `([^`]+)`, insert:$")
+	belowLine = regexp.MustCompile("^In `([^`]+)`, after the first line `([^`]+)` below the one with `([^`]+)`, " +
+		"insert:$")
 	insteadOf = regexp.MustCompile("^In `([^`]+)`, replace the line with `([^`]+)` by:$")
 	bound     = regexp.MustCompile(`At most (\d+) files\.$`)
 )

@@ -16,7 +16,7 @@ import (
 
 // Document returns the one document of src, which may have limit bytes, a whole number of MiB. Without one, or if it is
 // not in YAML, it returns nil and keeps what is wrong; wish says what an empty document lacks.
-func (r *Reader) Document(src []byte, limit int, wish string) ast.Node {
+func (r *Reader) Document(src []byte, limit int, wanted string) ast.Node {
 	start := &token.Position{Line: 1, Column: 1}
 	if len(src) > limit {
 		r.FailAt(start, "more than %d MiB, want less", limit>>20)
@@ -37,13 +37,13 @@ func (r *Reader) Document(src []byte, limit int, wish string) ast.Node {
 		r.syntax(err)
 		return nil
 	}
-	return r.only(file, start, wish)
+	return r.only(file, start, wanted)
 }
 
 // only returns the body of the only document of file.
-func (r *Reader) only(file *ast.File, start *token.Position, wish string) ast.Node {
+func (r *Reader) only(file *ast.File, start *token.Position, wanted string) ast.Node {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		r.FailAt(start, "empty document, want %s", wish)
+		r.FailAt(start, "empty document, want %s", wanted)
 		return nil
 	}
 	if len(file.Docs) > 1 {

@@ -71,7 +71,7 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 		policy: l.policy,
 		leader: l.policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, blobs: l.blobs}
 	t := &store{fencedWriter: w, v: s.View, dec: s.Decider, mode: l.policy.Spec.Mode, clock: c.o.Clock,
-		news:    news{tell: c.o.tell},
+		news:    news{report: c.o.report},
 		remarks: remarks, rounds: rounds{every: c.o.every}, cluster: true,
 		jobs: make(map[sched.JobID]*saved, len(l.jobs))}
 	for i := range l.jobs {

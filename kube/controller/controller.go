@@ -32,8 +32,8 @@ type Options struct {
 	// Host is called with what answers those who ask how jobs stand, before it decides; nil: no one asks.
 	Host func(h *host.Host)
 
-	tell  func(...note) // Events, once what they say is durable
-	every time.Duration // how often it is looked whether what was reported of jobs is so still; 0 = retellEvery
+	report func(...note) // Events, once what they say is durable
+	every  time.Duration // how often it is looked whether what was reported of jobs is so still; 0 = retellEvery
 	// errors of the API after which there is no sense in another try, in addition to those that say so; nil = none
 	fatal func(error) bool
 }
@@ -49,8 +49,8 @@ type Controller struct {
 
 // New returns a controller.
 func New(o Options) *Controller {
-	if o.tell == nil {
-		o.tell = func(...note) {}
+	if o.report == nil {
+		o.report = func(...note) {}
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()

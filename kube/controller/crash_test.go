@@ -37,12 +37,12 @@ func (simulated) Close() {}
 
 // rig is a fake API with the objects of a trace, whose writes fail on request.
 type rig struct {
-	t      *testing.T
-	api    client.WithWatch
-	trace  *trace.Trace
-	writes atomic.Int64 // left until the controller dies; below 0 = it does not
-	told   map[string]int
-	log    bytes.Buffer // of all leaders
+	t        *testing.T
+	api      client.WithWatch
+	trace    *trace.Trace
+	writes   atomic.Int64 // left until the controller dies; below 0 = it does not
+	reported map[string]int
+	log      bytes.Buffer // of all leaders
 }
 
 // errDied is what a controller that has died gets for an answer.
@@ -70,7 +70,7 @@ func newRig(t *testing.T, system string, settings map[string]string, jobs int, s
 	r.api = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).WithStatusSubresource(
 		&v1alpha1.TrainingJob{}, &v1alpha1.SchedulerPolicy{}).Build()
 	r.writes.Store(-1)
-	r.told = make(map[string]int)
+	r.reported = make(map[string]int)
 	return r
 }
 
@@ -145,7 +145,8 @@ func (r *rig) controller() *Controller {
 	api := r.client()
 	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now,
 		Log: slog.New(slog.DiscardHandler), Record: &r.log,
-		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell,
+		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) },
+		report: r.report,
 		every:  time.Hour,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
 }
@@ -183,7 +184,7 @@ func TestDiesAtAnyWrite(t *testing.T) {
 			if strings.Contains(r.log.String(), "while nobody led") {
 				t.Error("jobs are missed that are there")
 			}
-			if n := r.told["Finished"]; n < len(r.trace.Jobs)-deaths {
+			if n := r.reported["Finished"]; n < len(r.trace.Jobs)-deaths {
 				t.Errorf("%d ends reported after %d deaths", n, deaths)
 			}
 		})
@@ -191,20 +192,20 @@ func TestDiesAtAnyWrite(t *testing.T) {
 }
 
 // tell checks that nothing is reported twice, by whomever: no attempt starts twice, and no job ends twice.
-func (r *rig) tell(notes ...note) {
+func (r *rig) report(notes ...note) {
 	for _, n := range notes {
-		r.told[n.reason]++
-		if n.reason != toldStarted && n.reason != toldFinished {
+		r.reported[n.reason]++
+		if n.reason != reportedStarted && n.reason != reportedFinished {
 			continue
 		}
 		what, _, _ := strings.Cut(n.text, " runs")
-		if n.reason == toldFinished {
+		if n.reason == reportedFinished {
 			what = ""
 		}
-		if key := n.about.Name + n.reason + what; r.told[key] > 0 {
+		if key := n.about.Name + n.reason + what; r.reported[key] > 0 {
 			r.t.Errorf("reported twice: %s of %s: %s", n.reason, n.about.Name, n.text)
 		} else {
-			r.told[key] = 1
+			r.reported[key] = 1
 		}
 	}
 }

@@ -22,15 +22,15 @@ import (
 // Bounds of the Events that report. Each costs the API server a millisecond, a fortieth of what the start of a job
 // costs: a burst of jobs comes first, and what is reported of it follows.
 const (
-	tellRate  = 10 // Events in a second, once tellBurst are written
-	tellBurst = 50 // Events
+	reportRate  = 10 // Events in a second, once reportBurst are written
+	reportBurst = 50 // Events
 	// notes that wait, of each of the two kinds; what is reported beyond them is left out
-	tellQueue   = 10_000
-	tellTries   = 5               // of a write, tellRetry apart
-	tellRetry   = time.Second     //
-	queuedAfter = 5 * time.Second // of a wait nothing is reported if it is over by then
-	mostTold    = 1000            // bytes of a text: other Events may have no more than 1024
-	tellSource  = "trainyard"     // who reports
+	reportQueue  = 10_000
+	reportTries  = 5               // of a write, reportRetry apart
+	reportRetry  = time.Second     //
+	queuedAfter  = 5 * time.Second // of a wait nothing is reported if it is over by then
+	mostReported = 1000            // bytes of a text: other Events may have no more than 1024
+	reportSource = "trainyard"     // who reports
 	// Events of one reason about one object in a second, once a burst of 25 is written
 	spamRate = float32(1) / (5 * 60)
 )
@@ -44,10 +44,10 @@ type note struct {
 	at     time.Time
 }
 
-// teller writes Events, one after another, at a rate that leaves the API server to those who have more to do. What is
+// reporter writes Events, one after another, at a rate that leaves the API server to those who have more to do. What is
 // wrong, and the ends of jobs, come before all else; each bears the time at which it happened. Its methods may be
 // called by anybody, and never wait.
-type teller struct {
+type reporter struct {
 	api   client.Writer
 	log   *slog.Logger
 	pace  flowcontrol.RateLimiter
@@ -62,19 +62,19 @@ type teller struct {
 	last    time.Time          // of a note: no two have the same time, of which their names are made
 }
 
-func newTeller(api client.Writer, log *slog.Logger) *teller {
+func newReporter(api client.Writer, log *slog.Logger) *reporter {
 	apart := func(e *corev1.Event) string { // else what is reported often would keep the end from being reported
 		return strings.Join([]string{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name,
 			string(e.InvolvedObject.UID), e.Reason}, "/")
 	}
-	return &teller{api: api, log: log, pace: flowcontrol.NewTokenBucketRateLimiter(tellRate, tellBurst),
+	return &reporter{api: api, log: log, pace: flowcontrol.NewTokenBucketRateLimiter(reportRate, reportBurst),
 		ready: make(chan struct{}, 1),
 		like:  record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: apart, QPS: spamRate}),
 		waits: make(map[types.UID]note)}
 }
 
 // tell has notes written, in their order as far as their time shows it.
-func (t *teller) tell(notes ...note) {
+func (t *reporter) report(notes ...note) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, n := range notes {
@@ -85,7 +85,7 @@ func (t *teller) tell(notes ...note) {
 			n.at = t.last.Add(1)
 		}
 		t.last = n.at
-		n.text = cut(n.text, mostTold)
+		n.text = cut(n.text, mostReported)
 		t.file(n)
 	}
 	select {
@@ -95,20 +95,20 @@ func (t *teller) tell(notes ...note) {
 }
 
 // file puts a note where it waits for its turn.
-func (t *teller) file(n note) {
+func (t *reporter) file(n note) {
 	lane := &t.rest
 	switch {
 	case n.reason == "":
 		delete(t.waits, n.about.UID)
 		return
-	case n.reason == toldQueued && time.Since(n.at) < queuedAfter &&
-		(len(t.waits) < tellQueue || t.waits[n.about.UID].reason != ""):
+	case n.reason == reportedQueued && time.Since(n.at) < queuedAfter &&
+		(len(t.waits) < reportQueue || t.waits[n.about.UID].reason != ""):
 		t.waits[n.about.UID] = n
 		return
-	case n.kind == corev1.EventTypeWarning || n.reason == toldFinished:
+	case n.kind == corev1.EventTypeWarning || n.reason == reportedFinished:
 		lane = &t.first
 	}
-	if len(*lane) == tellQueue {
+	if len(*lane) == reportQueue {
 		t.dropped++
 		return
 	}
@@ -116,7 +116,7 @@ func (t *teller) file(n note) {
 }
 
 // next takes the note whose turn it is; ok is false if there is none, and another look is to be taken after a time.
-func (t *teller) next() (n note, ok bool, after time.Duration) {
+func (t *reporter) next() (n note, ok bool, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	after = time.Hour
@@ -152,7 +152,7 @@ func (t *teller) next() (n note, ok bool, after time.Duration) {
 }
 
 // run writes what is reported until ctx ends.
-func (t *teller) run(ctx context.Context) {
+func (t *reporter) run(ctx context.Context) {
 	for {
 		n, ok, after := t.next()
 		if !ok {
@@ -172,18 +172,18 @@ func (t *teller) run(ctx context.Context) {
 }
 
 // write writes one Event, or that it happened again.
-func (t *teller) write(ctx context.Context, n note) {
+func (t *reporter) write(ctx context.Context, n note) {
 	at := metav1.NewTime(n.at)
 	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(n.about.Namespace, metav1.NamespaceDefault),
 		Name: util.GenerateEventName(n.about.Name, n.at.UnixNano())},
 		InvolvedObject: n.about, Type: n.kind, Reason: n.reason, Message: n.text, FirstTimestamp: at, LastTimestamp: at,
 		Count:  1,
-		Source: corev1.EventSource{Component: tellSource}, ReportingController: tellSource}
+		Source: corev1.EventSource{Component: reportSource}, ReportingController: reportSource}
 	found, err := t.like.EventCorrelate(e)
 	if err != nil || found.Skip || t.pace.Wait(ctx) != nil {
 		return
 	}
-	for range tellTries {
+	for range reportTries {
 		if err = t.put(ctx, found.Event, found.Patch); err == nil {
 			t.like.UpdateState(found.Event)
 			return
@@ -195,7 +195,7 @@ func (t *teller) write(ctx context.Context, n note) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(tellRetry):
+		case <-time.After(reportRetry):
 		}
 	}
 	t.log.Debug("an Event is not taken", "about", n.about.Name, "reason", n.reason, "error", err)
@@ -203,7 +203,7 @@ func (t *teller) write(ctx context.Context, n note) {
 
 // put creates an Event, or where it says what was reported before, counts it. One that is not there any more is made
 // again.
-func (t *teller) put(ctx context.Context, e *corev1.Event, patch []byte) error {
+func (t *reporter) put(ctx context.Context, e *corev1.Event, patch []byte) error {
 	if e.Count > 1 {
 		err := t.api.Patch(ctx, e.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch))
 		if !apierrors.IsNotFound(err) {

@@ -20,7 +20,7 @@ import (
 
 // pen is a teller whose Events a test reads in the order in which they are written.
 type pen struct {
-	*teller
+	*reporter
 
 	mu    sync.Mutex // the detector of races knows nothing of the order that sleeps give
 	lines []string
@@ -59,7 +59,7 @@ func write(t *testing.T, test func(t *testing.T, p *pen)) {
 				return note(o)
 			},
 		})
-		p.teller = newTeller(api, slog.New(slog.DiscardHandler))
+		p.reporter = newReporter(api, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { p.run(ctx); close(done) }()
@@ -85,10 +85,11 @@ func (p *pen) want(t *testing.T, want ...string) {
 // Ensure that a wait is reported only once it has lasted, as it is by then, and not if it is over.
 func TestWaitsAreToldLate(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
-		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "one"), of("b", corev1.EventTypeNormal, toldQueued, "brief"))
+		p.report(of("a", corev1.EventTypeNormal, reportedQueued, "one"),
+			of("b", corev1.EventTypeNormal, reportedQueued, "brief"))
 		time.Sleep(4 * time.Second)
-		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "two"), of("b", "", "", ""),
-			of("b", corev1.EventTypeNormal, toldStarted, "runs"))
+		p.report(of("a", corev1.EventTypeNormal, reportedQueued, "two"), of("b", "", "", ""),
+			of("b", corev1.EventTypeNormal, reportedStarted, "runs"))
 		p.want(t, "b Started x1: runs")
 		time.Sleep(queuedAfter)
 		p.want(t, "b Started x1: runs", "a Queued x1: two")
@@ -100,12 +101,12 @@ func TestWaitsKeepTheirOrder(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
 		var notes []note
 		var want []string
-		for i := range 2 * tellBurst { // which come due while the first are written
+		for i := range 2 * reportBurst { // which come due while the first are written
 			job := fmt.Sprint("job-", i)
-			notes = append(notes, of(job, corev1.EventTypeNormal, toldQueued, "waits"))
+			notes = append(notes, of(job, corev1.EventTypeNormal, reportedQueued, "waits"))
 			want = append(want, job+" Queued x1: waits")
 		}
-		p.tell(notes...)
+		p.report(notes...)
 		time.Sleep(queuedAfter + 10*time.Second)
 		p.want(t, want...)
 	})
@@ -115,12 +116,12 @@ func TestWaitsKeepTheirOrder(t *testing.T) {
 // one waits for what is too much.
 func TestStorm(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
-		for i := range 2 * tellQueue {
-			p.tell(of(fmt.Sprint("job-", i), corev1.EventTypeNormal, toldStarted, "runs"))
+		for i := range 2 * reportQueue {
+			p.report(of(fmt.Sprint("job-", i), corev1.EventTypeNormal, reportedStarted, "runs"))
 		}
-		p.tell(of("mine", corev1.EventTypeNormal, toldFinished, "done"),
-			of("other", corev1.EventTypeWarning, toldFailed, "exit code 1"))
-		if n := len(p.written()); n < tellBurst || n > tellBurst+2 {
+		p.report(of("mine", corev1.EventTypeNormal, reportedFinished, "done"),
+			of("other", corev1.EventTypeWarning, reportedFailed, "exit code 1"))
+		if n := len(p.written()); n < reportBurst || n > reportBurst+2 {
 			t.Errorf("%d written at once", n)
 		}
 		time.Sleep(time.Second)
@@ -129,9 +130,9 @@ func TestStorm(t *testing.T) {
 				t.Errorf("not written: %s", end)
 			}
 		}
-		time.Sleep(tellQueue / tellRate * time.Second)
+		time.Sleep(reportQueue / reportRate * time.Second)
 		// the two, and the one whose turn is next
-		if n := len(p.written()); n < tellQueue || n > tellQueue+tellBurst+3 {
+		if n := len(p.written()); n < reportQueue || n > reportQueue+reportBurst+3 {
 			t.Errorf("%d written in all, want those that there is room for", n)
 		}
 	})
@@ -141,22 +142,22 @@ func TestStorm(t *testing.T) {
 // what fails to be written is tried again.
 func TestAgain(t *testing.T) {
 	write(t, func(t *testing.T, p *pen) {
-		p.tell(of("a", corev1.EventTypeWarning, "Invalid", "no"))
-		p.tell(of("a", corev1.EventTypeWarning, "Invalid", "no"))
+		p.report(of("a", corev1.EventTypeWarning, "Invalid", "no"))
+		p.report(of("a", corev1.EventTypeWarning, "Invalid", "no"))
 		p.want(t, "a Invalid x1: no", "a Invalid x2: no")
 		for i := range 1000 {
-			p.tell(of("a", corev1.EventTypeNormal, toldPreempted, fmt.Sprint("for ", i)))
+			p.report(of("a", corev1.EventTypeNormal, reportedPreempted, fmt.Sprint("for ", i)))
 		}
 		failed := 0
 		p.mu.Lock()
 		p.fail = func(*corev1.Event) error {
-			if failed++; failed < tellTries {
+			if failed++; failed < reportTries {
 				return errors.New("no connection")
 			}
 			return nil
 		}
 		p.mu.Unlock()
-		p.tell(of("a", corev1.EventTypeNormal, toldFinished, "done"))
+		p.report(of("a", corev1.EventTypeNormal, reportedFinished, "done"))
 		time.Sleep(2 * time.Minute)
 		if written := p.written(); !slices.Contains(written, "a Finished x1: done") || len(written) > 60 {
 			t.Errorf("%d written: %s", len(written), strings.Join(written, "\n"))

@@ -14,12 +14,12 @@ import (
 //
 // A write that fails ends the part, and nothing else: jobs go on without a log.
 type history struct {
-	w     io.Writer
-	log   *slog.Logger
-	batch uint64
-	lines []byte // not yet written, the header first
-	told  bool   // an event since the last write
-	ended bool
+	w        io.Writer
+	log      *slog.Logger
+	batch    uint64
+	lines    []byte // not yet written, the header first
+	reported bool   // an event since the last write
+	ended    bool
 }
 
 var (
@@ -44,7 +44,7 @@ func (h *history) BeginBatch() { h.batch++ }
 
 // Log takes an event.
 func (h *history) Log(_ *sched.View, e *sched.Event) {
-	h.told = true
+	h.reported = true
 	if !h.ended {
 		h.lines = append(eventlog.AppendEvent(h.lines, h.batch, e), '\n')
 	}
@@ -52,13 +52,13 @@ func (h *history) Log(_ *sched.View, e *sched.Event) {
 
 // EndBatch writes what there is to write.
 func (h *history) EndBatch() error {
-	if h.ended || !h.told {
+	if h.ended || !h.reported {
 		return nil
 	}
 	if _, err := h.w.Write(h.lines); err != nil {
 		h.log.Error("the log of events and decisions ends here, until the next beginning", "error", err)
 		h.ended = true
 	}
-	h.lines, h.told = h.lines[:0], false
+	h.lines, h.reported = h.lines[:0], false
 	return nil
 }

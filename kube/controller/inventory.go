@@ -204,7 +204,7 @@ func (in *inventory) scores(uuids []string, gpus int) *variability.Scores {
 			continue
 		}
 		for c, class := range s.Classes {
-			if q, told := in.profiles[uuids[g]].Scores[class]; told {
+			if q, reported := in.profiles[uuids[g]].Scores[class]; reported {
 				s.PM[c][g] = q.AsApproximateFloat64()
 			}
 		}

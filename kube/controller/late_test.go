@@ -28,7 +28,7 @@ func TestLateStatusIsWrittenOver(t *testing.T) {
 		return err
 	}})
 	d.submit("first")
-	d.dec, d.news.tell, d.live, d.clock = nobody{}, func(...note) {}, []sched.JobID{0}, func() time.Time { return now }
+	d.dec, d.news.report, d.live, d.clock = none{}, func(...note) {}, []sched.JobID{0}, func() time.Time { return now }
 	d.v.Jobs[0].State, d.v.Jobs[0].Attempt, d.v.Jobs[0].Spec.GPUs = sched.Waiting, sched.Ended, sched.Rigid(1)
 	d.jobs[0].version, d.jobs[0].wait = d.job().ResourceVersion, anyWait // as it was read
 	d.jobs[0].memory = memory.SaveJob(d.dec, 0)

@@ -339,12 +339,12 @@ func (c *Controller) say(ctx context.Context, l *loaded) error {
 	return nil
 }
 
-// nobodyDecides stands before why.
-const nobodyDecides = "nobody decides: "
+// noneDecides stands before why.
+const noneDecides = "nobody decides: "
 
 // undecided says in the policy why no one decides.
 func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
-	p.Status.Message = nobodyDecides + why.Error()
+	p.Status.Message = noneDecides + why.Error()
 	if !c.o.Observe {
 		if err := c.o.Client.Status().Update(ctx, p); err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("controller: policy: %w", err)

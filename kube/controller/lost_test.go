@@ -14,31 +14,31 @@ func TestMeasure(t *testing.T) {
 	j := sched.Job{Attempt: sched.Running, Up: true, Attempts: 1, Rate: 2}
 	v := &sched.View{Jobs: []sched.Job{j}}
 	s := &store{jobs: map[sched.JobID]*saved{0: {}}}
-	tell := func(e sched.Event) { s.measure(v, &e) }
-	tell(sched.Event{Time: 0, Kind: sched.AttemptStarted, Attempt: 1})
+	report := func(e sched.Event) { s.measure(v, &e) }
+	report(sched.Event{Time: 0, Kind: sched.AttemptStarted, Attempt: 1})
 	v.Jobs[0].Attempt = sched.Stopping
-	tell(sched.Event{Time: at(100), Kind: sched.Ordered, Attempt: 1})
-	tell(sched.Event{Time: at(130), Kind: sched.GPUChanged})
+	report(sched.Event{Time: at(100), Kind: sched.Ordered, Attempt: 1})
+	report(sched.Event{Time: at(130), Kind: sched.GPUChanged})
 	v.Jobs[0].Attempt, v.Jobs[0].Up = sched.Ended, false
-	tell(sched.Event{Time: at(140), Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted,
+	report(sched.Event{Time: at(140), Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted,
 		Work: 160 * time.Second})
 	if s.jobs[0].lost != 20*time.Second {
 		t.Errorf("%v lost, want 20s: 200 s of work were done by the order, 160 s are kept, at rate 2", s.jobs[0].lost)
 	}
 	v.Jobs[0] = sched.Job{Attempt: sched.Running, Up: true, Attempts: 2, Rate: 1, Work: 160 * time.Second,
 		WorkFrom: at(200)}
-	tell(sched.Event{Time: at(200), Kind: sched.AttemptStarted, Attempt: 2})
+	report(sched.Event{Time: at(200), Kind: sched.AttemptStarted, Attempt: 2})
 	v.Jobs[0].Attempt, v.Jobs[0].Up = sched.Ended, false
-	tell(sched.Event{Time: at(230), Kind: sched.AttemptEnded, Attempt: 2, Outcome: sched.NodeLost,
+	report(sched.Event{Time: at(230), Kind: sched.AttemptEnded, Attempt: 2, Outcome: sched.NodeLost,
 		Work: 165 * time.Second})
-	tell(sched.Event{Time: at(240), Kind: sched.AttemptEnded, Attempt: 3, Outcome: sched.Preempted})
+	report(sched.Event{Time: at(240), Kind: sched.AttemptEnded, Attempt: 3, Outcome: sched.Preempted})
 	if s.jobs[0].lost != 45*time.Second {
 		t.Errorf("%v lost, want 25s more of a node that was lost, and nothing of an attempt that never worked",
 			s.jobs[0].lost)
 	}
 	v.Jobs[0] = sched.Job{Attempt: sched.Running, Up: true, Attempts: 4, Rate: 1}
-	tell(sched.Event{Time: at(300), Kind: sched.AttemptStarted, Attempt: 4})
-	tell(sched.Event{Time: at(400), Kind: sched.AttemptEnded, Attempt: 4, Outcome: sched.Finished,
+	report(sched.Event{Time: at(300), Kind: sched.AttemptStarted, Attempt: 4})
+	report(sched.Event{Time: at(400), Kind: sched.AttemptEnded, Attempt: 4, Outcome: sched.Finished,
 		Work: 50 * time.Second})
 	if s.jobs[0].lost != 45*time.Second {
 		t.Errorf("%v lost, want nothing more: it has finished", s.jobs[0].lost)

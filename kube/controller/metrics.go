@@ -77,25 +77,25 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.counts() {
 		c.Collect(ch)
 	}
-	tell := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+	report := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, value, labels...)
 	}
 	s := m.standing.Load()
 	if s == nil {
-		tell(descDeciding, prometheus.GaugeValue, 0)
+		report(descDeciding, prometheus.GaugeValue, 0)
 		return
 	}
-	tell(descDeciding, prometheus.GaugeValue, 1)
+	report(descDeciding, prometheus.GaugeValue, 1)
 	for i, state := range gpuStates {
-		tell(descGPUs, prometheus.GaugeValue, float64(s.gpus[i]), state)
+		report(descGPUs, prometheus.GaugeValue, float64(s.gpus[i]), state)
 	}
 	for i, phase := range phases {
-		tell(descJobs, prometheus.GaugeValue, float64(s.jobs[i]), string(phase))
+		report(descJobs, prometheus.GaugeValue, float64(s.jobs[i]), string(phase))
 	}
 	for _, p := range s.pools {
-		tell(descNodes, prometheus.GaugeValue, float64(p.rented), p.name, "rented")
-		tell(descNodes, prometheus.GaugeValue, float64(p.wanted), p.name, "wanted")
-		tell(descSpend, prometheus.CounterValue, p.spent, p.name)
+		report(descNodes, prometheus.GaugeValue, float64(p.rented), p.name, "rented")
+		report(descNodes, prometheus.GaugeValue, float64(p.wanted), p.name, "wanted")
+		report(descSpend, prometheus.CounterValue, p.spent, p.name)
 	}
 }
 

@@ -52,7 +52,7 @@ func (o *observer) EndBatch() error {
 	for len(o.said) < len(o.v.Jobs) {
 		o.said = append(o.said, "")
 	}
-	told, live := 0, []sched.JobID(nil)
+	reported, live := 0, []sched.JobID(nil)
 	for id := range o.v.Jobs {
 		j := &o.v.Jobs[id]
 		if refOf(j.Spec).uid == "" { // forgotten
@@ -61,10 +61,11 @@ func (o *observer) EndBatch() error {
 		if j.State != sched.Done {
 			live = append(live, sched.JobID(id))
 		}
-		what, name, detail := o.fate(brief, sched.JobID(id))
+		what, name, detail := o.outcome(brief, sched.JobID(id))
 		if line := what + detail; line != o.said[id] {
 			o.said[id] = line
-			if told++; told <= fullReasons && what == wouldWait { // by the order of the system, see store.prepare
+			// by the order of the system, see store.prepare
+			if reported++; reported <= fullReasons && what == wouldWait {
 				detail = o.reason(sched.JobID(id), pipeline.Why(o.v, o.dec, sched.JobID(id)))
 			}
 			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
@@ -81,7 +82,7 @@ func (o *observer) EndBatch() error {
 const wouldWait = "would wait"
 
 // fate says what would become of a job, with the name of the detail.
-func (o *observer) fate(brief *pipeline.Brief, id sched.JobID) (what, name, detail string) {
+func (o *observer) outcome(brief *pipeline.Brief, id sched.JobID) (what, name, detail string) {
 	switch j := &o.v.Jobs[id]; {
 	case j.State == sched.Done && j.Outcome == sched.RejectedJob:
 		return "would refuse", "why", o.reason(id, brief.Why(id))

@@ -20,7 +20,7 @@ import (
 const spendEvery = sched.Time(time.Minute)
 
 // told is what a pool's status says, and since when.
-type told struct {
+type reported struct {
 	status v1alpha1.GPUPoolStatus
 	at     sched.Time
 }
@@ -57,7 +57,7 @@ func (c *Controller) judgePools(ctx context.Context, in *inventory) {
 // blob, and an error is a line of the log.
 func (s *store) writePools() {
 	for len(s.pools) < len(s.v.Pools) {
-		s.pools = append(s.pools, told{at: sched.None})
+		s.pools = append(s.pools, reported{at: sched.None})
 	}
 	for i := range s.v.Pools {
 		p, old := &s.v.Pools[i], &s.pools[i]
@@ -81,6 +81,6 @@ func (s *store) writePools() {
 			s.log.Warn("what became of a pool cannot be reported", "pool", p.Spec.Name, "error", err)
 			continue
 		}
-		*old = told{st, s.v.Now}
+		*old = reported{st, s.v.Now}
 	}
 }

@@ -89,7 +89,8 @@ func TestTroubleOutlivesItsLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		rec.Job.StartFailures = 2
-		const want = "needs 2 GPUs, 0 are free; its start failed, 2 in a row: pod y-2-0 waits (ErrImagePull: no such image)"
+		const want = "needs 2 GPUs, 0 are free; its start failed, 2 in a row: pod y-2-0 waits (ErrImagePull: no " +
+			"such image)"
 		restate(t, api, "y", func(was *v1alpha1.TrainingJobStatus) { was.Record, was.Reason = rec.String(), want })
 		for range 2 {
 			begun(t, api, 30*time.Second, nil)
@@ -112,7 +113,7 @@ func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 		o.SetResourceVersion("1")
 		return nil
 	}})
-	d.v.Jobs, d.dec = nil, nobody{}
+	d.v.Jobs, d.dec = nil, none{}
 	for i := range n {
 		d.v.Jobs = append(d.v.Jobs,
 			sched.Job{Spec: &sched.JobSpec{User: "lab", Name: fmt.Sprint(i), Task: "uid", GPUs: sched.Rigid(1)},
@@ -121,7 +122,7 @@ func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 		d.live = append(d.live, sched.JobID(i))
 		d.touch(sched.JobID(i))
 	}
-	d.news.tell = func(...note) {}
+	d.news.report = func(...note) {}
 	d.pass(0)
 	clear(writes)
 	return d, writes

@@ -52,7 +52,7 @@ type ServeOptions struct {
 	Record  io.Writer // see Options
 	// PriorityClass is that of pods whose template names none; "" = none.
 	PriorityClass string
-	Tell          time.Duration // how often progress is reported, at most; 0 = the driver's default
+	Report        time.Duration // how often progress is reported, at most; 0 = the driver's default
 	// Host is called with what answers those who ask how jobs stand, see Options; nil: no one asks.
 	Host func(*host.Host)
 }
@@ -168,19 +168,19 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 		return fmt.Errorf("controller: logs: %w", err)
 	}
 	follower := logs.New(pods) // one for all starts: its connections stay
-	told := newTeller(m.GetClient(), o.Log)
+	reported := newReporter(m.GetClient(), o.Log)
 	if !o.Observe {
-		go told.run(ctx)
+		go reported.run(ctx)
 	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version,
 		Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, Host: o.Host, tell: told.tell,
-		Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
+		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, Host: o.Host, report: reported.report,
+		Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, reported, o) }})
 	return c.Run(ctx)
 }
 
 // drive makes the driver of a loaded state.
-func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.Follower, told *teller,
+func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.Follower, reported *reporter,
 	o ServeOptions) (Driver, error) {
 	q := driverobserver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
@@ -193,7 +193,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 	if err := s.Inputs.watch(s.Context, m.GetCache(), leader, s.Stop); err != nil {
 		return nil, err
 	}
-	tell := func(about client.Object, reason, text string) {
+	report := func(about client.Object, reason, text string) {
 		if o.Observe {
 			o.Log.Info("would report", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text",
 				text)
@@ -204,14 +204,14 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 			o.Log.Warn("no one knows what this is about", "reason", reason, "text", text, "error", err)
 			return
 		}
-		told.tell(note{about: *ref, kind: corev1.EventTypeWarning, reason: reason, text: text})
+		reported.report(note{about: *ref, kind: corev1.EventTypeWarning, reason: reason, text: text})
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin,
 		Mode:        s.Policy.Mode,
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type,
-		NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
+		NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: report,
 		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass,
-		Every: o.Tell, Deaf: s.Policy.Progress == "none"}
+		Every: o.Report, Deaf: s.Policy.Progress == "none"}
 	if !o.Observe {
 		d.Delayed = s.Delayed
 	}

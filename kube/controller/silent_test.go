@@ -52,7 +52,7 @@ func TestSilenceIsTold(t *testing.T) {
 // Ensure that a job that is stopped for others hears for whom.
 func TestStoppedFor(t *testing.T) {
 	d := newDesk(t, interceptor.Funcs{})
-	d.dec = nobody{}
+	d.dec = none{}
 	d.v.Nodes, d.v.GPUs = []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2}, State: sched.NodeUp}},
 		make([]sched.GPU, 2)
 	j := &d.v.Jobs[0]

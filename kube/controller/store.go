@@ -49,11 +49,11 @@ type store struct {
 	jobs     map[sched.JobID]*saved // but for those that are forgotten
 	live     []sched.JobID          // not done when they were written last, by rising number
 	touched  []sched.JobID
-	cluster  bool     // nodes or GPUs changed
-	batch    bool     // an event came, ...
-	happened bool     // ... and it was more than the time
-	pools    []told   // by PoolID
-	remarks  []remark // of the policy's message
+	cluster  bool       // nodes or GPUs changed
+	batch    bool       // an event came, ...
+	happened bool       // ... and it was more than the time
+	pools    []reported // by PoolID
+	remarks  []remark   // of the policy's message
 	news     news
 	rounds   rounds
 }

@@ -17,18 +17,19 @@ import (
 
 // Reasons of the Events that report the life of a job. Warnings are StartFailed, Failed, NodeLost and Rejected.
 const (
-	toldQueued      = "Queued"    // it has waited for some seconds; again where it waits for something of another kind
-	toldStarted     = "Started"   // all ranks of an attempt are up
-	toldPreempted   = "Preempted" // its attempt gave its GPUs up, and it waits
-	toldResized     = "Resized"   // ... and it goes on at another width
-	toldMoved       = "Moved"     // ... or elsewhere
-	toldPaused      = "Paused"
-	toldResumed     = "Resumed"
-	toldFinished    = "Finished"
-	toldStartFailed = "StartFailed"
-	toldFailed      = "Failed"
-	toldNodeLost    = "NodeLost"
-	toldRejected    = "Rejected"
+	// it has waited for some seconds; again where it waits for something of another kind
+	reportedQueued      = "Queued"
+	reportedStarted     = "Started"   // all ranks of an attempt are up
+	reportedPreempted   = "Preempted" // its attempt gave its GPUs up, and it waits
+	reportedResized     = "Resized"   // ... and it goes on at another width
+	reportedMoved       = "Moved"     // ... or elsewhere
+	reportedPaused      = "Paused"
+	reportedResumed     = "Resumed"
+	reportedFinished    = "Finished"
+	reportedStartFailed = "StartFailed"
+	reportedFailed      = "Failed"
+	reportedNodeLost    = "NodeLost"
+	reportedRejected    = "Rejected"
 )
 
 // say has something reported of a job, once the batch is durable. A cancelled job is gone: no one looks at it.
@@ -44,14 +45,14 @@ func (s *store) say(id sched.JobID, kind, reason, said string) {
 
 // news are the notes of a batch, which are written once it is durable.
 type news struct {
-	tell  func(...note) // see Options
-	notes []note
+	report func(...note) // see Options
+	notes  []note
 }
 
 // spread has the notes of a batch written that is durable now.
 func (n *news) spread() {
 	if len(n.notes) > 0 {
-		n.tell(n.notes...)
+		n.report(n.notes...)
 	}
 	n.notes = n.notes[:0]
 }
@@ -62,24 +63,24 @@ func (s *store) story(e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted:
 		j := &s.v.Jobs[e.Job]
-		s.say(e.Job, normal, toldStarted, fmt.Sprintf("attempt %d runs on %s: %s", e.Attempt, gpus(len(j.GPUs)),
+		s.say(e.Job, normal, reportedStarted, fmt.Sprintf("attempt %d runs on %s: %s", e.Attempt, gpus(len(j.GPUs)),
 			text.Places(s.v, j.GPUs)))
 	case sched.StartFailed:
-		s.say(e.Job, warning, toldStartFailed, fmt.Sprintf("attempt %d did not start, %d in a row: %s", e.Attempt,
+		s.say(e.Job, warning, reportedStartFailed, fmt.Sprintf("attempt %d did not start, %d in a row: %s", e.Attempt,
 			s.v.Jobs[e.Job].StartFailures, e.Text))
 	case sched.AttemptEnded:
 		s.storyOfEnd(e)
 	case sched.Rejected:
-		s.say(e.Job, warning, toldRejected, sentences(s.v, time.Time{}).Refusal(e.Why))
+		s.say(e.Job, warning, reportedRejected, sentences(s.v, time.Time{}).Refusal(e.Why))
 	case sched.JobCommanded:
 		j := &s.v.Jobs[e.Job]
 		switch sched.Command(e.Code) {
 		case sched.PauseJob:
 			if !j.HoldsDevices() && j.State != sched.Done { // else it is reported once it has stopped
-				s.say(e.Job, normal, toldPaused, text.Suspended)
+				s.say(e.Job, normal, reportedPaused, text.Suspended)
 			}
 		case sched.ResumeJob:
-			s.say(e.Job, normal, toldResumed, "its user lets it go on")
+			s.say(e.Job, normal, reportedResumed, "its user lets it go on")
 		}
 	}
 }
@@ -91,25 +92,25 @@ func (s *store) storyOfEnd(e *sched.Event) {
 	saved, _ := strings.CutPrefix(e.Text, driverattempts.AsOrdered) // what is said of its work
 	switch {
 	case e.Outcome == sched.Finished:
-		s.say(e.Job, normal, toldFinished,
+		s.say(e.Job, normal, reportedFinished,
 			fmt.Sprintf("after %v of GPU time in %s%s", time.Duration(float64(j.Service)*1e9).Round(time.Second),
 				attempts(j.Attempts), lostWork(s.jobs[e.Job].lost)))
 	case e.Outcome == sched.Failed && j.State == sched.Done:
-		s.say(e.Job, warning, toldFailed, e.Text)
+		s.say(e.Job, warning, reportedFailed, e.Text)
 	case e.Outcome == sched.Failed:
-		s.say(e.Job, warning, toldFailed, fmt.Sprintf("%s; it is tried again, %d of %d times", e.Text, j.Failures,
+		s.say(e.Job, warning, reportedFailed, fmt.Sprintf("%s; it is tried again, %d of %d times", e.Text, j.Failures,
 			j.Spec.Retries))
 	case e.Outcome == sched.NodeLost:
-		s.say(e.Job, warning, toldNodeLost, e.Text)
+		s.say(e.Job, warning, reportedNodeLost, e.Text)
 	case j.State == sched.Done: // cancelled
 	case j.Paused:
-		s.say(e.Job, normal, toldPaused, text.Suspended+saved)
+		s.say(e.Job, normal, reportedPaused, text.Suspended+saved)
 	case len(j.Target) == 0:
-		s.say(e.Job, normal, toldPreempted, s.preemptor(e.Job, had)+saved)
+		s.say(e.Job, normal, reportedPreempted, s.preemptor(e.Job, had)+saved)
 	case len(j.Target) != len(had):
-		s.say(e.Job, normal, toldResized, fmt.Sprintf("from %d to %s%s", len(had), gpus(len(j.Target)), saved))
+		s.say(e.Job, normal, reportedResized, fmt.Sprintf("from %d to %s%s", len(had), gpus(len(j.Target)), saved))
 	default:
-		s.say(e.Job, normal, toldMoved,
+		s.say(e.Job, normal, reportedMoved,
 			fmt.Sprintf("from %s to %s%s", text.Places(s.v, had), text.Places(s.v, j.Target), saved))
 	}
 }
@@ -188,7 +189,7 @@ func (s *store) queue(id sched.JobID, c explain.Code, full bool, reason string) 
 	case is == noWait:
 		s.say(id, "", "", "")
 	case *was != anyWait:
-		s.say(id, corev1.EventTypeNormal, toldQueued, reason)
+		s.say(id, corev1.EventTypeNormal, reportedQueued, reason)
 	}
 	*was = is
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // told returns what the store would report, by kind, reason and text.
-func (s *store) told() (list []string) {
+func (s *store) reported() (list []string) {
 	for _, n := range s.news.notes {
 		list = append(list, strings.TrimSpace(n.kind+" "+n.reason+" "+n.text))
 	}
@@ -88,7 +88,7 @@ func TestEndsAreTold(t *testing.T) {
 		}
 		c.e.Kind = sched.AttemptEnded
 		s.story(&c.e)
-		if got := strings.Join(s.told(), ", "); got != c.want {
+		if got := strings.Join(s.reported(), ", "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -116,26 +116,26 @@ func TestWaitsAreTold(t *testing.T) {
 		{explain.WaitBusy, brief, ""}, {explain.WaitQuota, true, ""}, {explain.WaitBusy, true, "Normal Queued busy"},
 	} {
 		s.queue(0, c.code, c.full, c.code.String())
-		if got := strings.Join(s.told(), ", "); got != c.want {
+		if got := strings.Join(s.reported(), ", "); got != c.want {
 			t.Errorf("%v: %q, want %q", c.code, got, c.want)
 		}
 	}
 	s.jobs[0].wait = waited(&s.v.Jobs[0])
 	s.queue(0, explain.WaitBusy, true, "busy")
-	if got := s.told(); got != nil {
+	if got := s.reported(); got != nil {
 		t.Errorf("after a change of leaders: %q", got)
 	}
-	if s.queue(0, explain.WaitQuota, true, "quota"); !slices.Equal(s.told(), []string{"Normal Queued quota"}) {
+	if s.queue(0, explain.WaitQuota, true, "quota"); !slices.Equal(s.reported(), []string{"Normal Queued quota"}) {
 		t.Error("then another kind: nothing is reported")
 	}
 }
 
 // nobody remembers nothing.
-type nobody struct{ sched.Decider }
+type none struct{ sched.Decider }
 
-func (nobody) Format() string                         { return "nobody/1" }
-func (nobody) SaveJob(_ sched.JobID, b []byte) []byte { return b }
-func (nobody) SaveRest(b []byte) []byte               { return b }
+func (none) Format() string                         { return "nobody/1" }
+func (none) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+func (none) SaveRest(b []byte) []byte               { return b }
 
 // Ensure that nothing is reported of a batch before it is durable.
 func TestToldOnceDurable(t *testing.T) {
@@ -148,17 +148,17 @@ func TestToldOnceDurable(t *testing.T) {
 		return c.SubResource(sub).Update(ctx, o, opts...)
 	}})
 	d.fatal = func(err error) bool { return errors.Is(err, errDied) }
-	d.dec, d.v.Jobs[0].State, d.v.Jobs[0].Attempt = nobody{}, sched.Active, sched.Running
-	var told []note
-	d.news.tell = func(n ...note) { told = append(told, n...) }
+	d.dec, d.v.Jobs[0].State, d.v.Jobs[0].Attempt = none{}, sched.Active, sched.Running
+	var reported []note
+	d.news.report = func(n ...note) { reported = append(reported, n...) }
 	d.submit("first")
 	d.batch, lost = true, true
-	d.say(0, "Normal", toldStarted, "attempt 1 runs")
-	if err := d.EndBatch(); !errors.Is(err, errDied) || len(told) > 0 {
-		t.Fatalf("%v, reported %v", err, told)
+	d.say(0, "Normal", reportedStarted, "attempt 1 runs")
+	if err := d.EndBatch(); !errors.Is(err, errDied) || len(reported) > 0 {
+		t.Fatalf("%v, reported %v", err, reported)
 	}
 	lost = false
-	if err := d.EndBatch(); err != nil || len(told) != 1 || told[0].about.UID != "first" {
-		t.Fatalf("%v, reported %v", err, told)
+	if err := d.EndBatch(); err != nil || len(reported) != 1 || reported[0].about.UID != "first" {
+		t.Fatalf("%v, reported %v", err, reported)
 	}
 }

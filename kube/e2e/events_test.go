@@ -63,8 +63,8 @@ func (r *rig) events(name string) (list []string) {
 	return list
 }
 
-// untilTold waits until the last that is reported of a job starts with some words.
-func (r *rig) untilTold(job, begins string) {
+// untilReported waits until the last that is reported of a job starts with some words.
+func (r *rig) untilReported(job, begins string) {
 	r.t.Helper()
 	var list []string
 	defer func() {
@@ -85,23 +85,23 @@ func TestLifeIsTold(t *testing.T) {
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: play.run}, preemptive)
 	r.serve()
 	r.create(r.job("wide", 2, func(j *v1alpha1.TrainingJob) { j.Spec.Retries, j.Spec.Checkpoint.Path = 1, "/ckpt" }))
-	r.untilTold("wide", "Normal Started x1: attempt 1")
+	r.untilReported("wide", "Normal Started x1: attempt 1")
 	r.create(r.job("narrow", 1))
-	r.untilTold("wide", "Normal Queued")
+	r.untilReported("wide", "Normal Queued")
 	play.exit("narrow-1-0") <- 0
-	r.untilTold("wide", "Normal Started x1: attempt 2")
+	r.untilReported("wide", "Normal Started x1: attempt 2")
 	r.suspend("wide", true)
-	r.untilTold("wide", "Normal Paused")
+	r.untilReported("wide", "Normal Paused")
 	r.suspend("wide", false)
-	r.untilTold("wide", "Normal Started x1: attempt 3")
+	r.untilReported("wide", "Normal Started x1: attempt 3")
 	play.exit("wide-3-0") <- 3
-	r.untilTold("wide", "Normal Started x1: attempt 4")
+	r.untilReported("wide", "Normal Started x1: attempt 4")
 	must(t, r.api.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: "wide-4-0"}}))
-	r.untilTold("wide", "Normal Started x1: attempt 5")
+	r.untilReported("wide", "Normal Started x1: attempt 5")
 	r.kill() // a new leader, and nothing new
 	r.serve()
 	play.exit("wide-5-0") <- 0
-	r.untilTold("wide", "Normal Finished")
+	r.untilReported("wide", "Normal Finished")
 
 	want := []string{
 		"Warning CheckpointNotKept x1: checkpoint.path /ckpt is on no volume that container train mounts: what is " +

@@ -41,5 +41,5 @@ func TestLargeJob(t *testing.T) {
 	if got := r.status("large").Reason; !strings.Contains(got, "it has 600 KiB, want at most 512") {
 		t.Errorf("reason %q, want how large it is and may be", got)
 	}
-	r.untilTold("most", "Warning Invalid")
+	r.untilReported("most", "Warning Invalid")
 }

@@ -38,13 +38,13 @@ func TestLogsFollowed(t *testing.T) {
 	pods, err := typedcorev1.NewForConfig(r.plane.Config())
 	must(t, err)
 	var mu sync.Mutex
-	var told strings.Builder
+	var reported strings.Builder
 	var last time.Time
 	var over bool
 	has := func(text string) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return strings.Contains(told.String(), text)
+		return strings.Contains(reported.String(), text)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -54,7 +54,7 @@ func TestLogsFollowed(t *testing.T) {
 			func(at time.Time, piece []byte) {
 				mu.Lock()
 				defer mu.Unlock()
-				if told.Write(piece); at.Before(last) {
+				if reported.Write(piece); at.Before(last) {
 					t.Errorf("%v after %v", at, last)
 				}
 				last = at
@@ -82,8 +82,8 @@ func TestLogsFollowed(t *testing.T) {
 	for i := range lines {
 		fmt.Fprintf(&want, "line %d\n", i)
 	}
-	if told.String() != want.String() {
-		t.Errorf("%d lines are reported, %d were written", strings.Count(told.String(), "\n"), lines)
+	if reported.String() != want.String() {
+		t.Errorf("%d lines are reported, %d were written", strings.Count(reported.String(), "\n"), lines)
 	}
 }
 
@@ -126,10 +126,10 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	s := &trainees{steps: make(map[string]int), total: 3000}
 	r := newRig(t, 1, fakenode.Options{GPUs: 4, Run: s.run}, v1alpha1.SchedulerPolicySpec{System: "eaco"})
-	often := func(o *controller.ServeOptions) { o.Tell = 200 * time.Millisecond }
+	often := func(o *controller.ServeOptions) { o.Report = 200 * time.Millisecond }
 	r.serve(often)
 	r.create(r.job("learns", 2))
-	tells := func(least int) {
+	reports := func(least int) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%d steps are told", least), func() bool {
 			var n, of int
@@ -137,13 +137,13 @@ func TestProgress(t *testing.T) {
 			return err == nil && n >= least && of == s.total
 		})
 	}
-	tells(300)
+	reports(300)
 	r.fleet.CutLogs("node-000")
-	tells(800)
+	reports(800)
 	pace := r.pace("learns")
 	r.kill()
 	r.serve(often)
-	tells(1500)
+	reports(1500)
 	if again := r.pace("learns"); again == "" || reference(t, again) != reference(t, pace) {
 		t.Errorf("the measure of its speed was %s, is %s", pace, again)
 	}

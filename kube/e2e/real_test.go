@@ -55,10 +55,10 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 		t.Errorf("trained to %+v, want %+v as without preemption", got, want)
 	}
 	victim, short := r.number("victim"), r.number("short")
-	var told []string
+	var reported []string
 	saved := 0
 	for _, e := range r.ledger() {
-		told = append(told, fmt.Sprintf("%s %s/%s", e.kind, e.job, e.attempt))
+		reported = append(reported, fmt.Sprintf("%s %s/%s", e.kind, e.job, e.attempt))
 		switch {
 		case e.kind == "end" && e.job == victim && e.attempt == "1":
 			if saved = e.step; e.code != 75 || saved == 0 || saved == steps {
@@ -70,8 +70,8 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 	}
 	want := []string{"begin " + victim + "/1", "end " + victim + "/1", "begin " + short + "/1", "end " + short + "/1",
 		"begin " + victim + "/2", "resume " + victim + "/2", "end " + victim + "/2"}
-	if len(told) < len(want) || !slices.Equal(told[:len(want)], want) {
-		t.Errorf("the processes did %v, want %v", told, want)
+	if len(reported) < len(want) || !slices.Equal(reported[:len(want)], want) {
+		t.Errorf("the processes did %v, want %v", reported, want)
 	}
 	for attempt := range int32(2) {
 		r.wantGiven("victim", attempt+1, "GPU-real-a-0")

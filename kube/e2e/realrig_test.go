@@ -117,7 +117,7 @@ func (r *realRig) alone(j *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 // given is what a process was given by its node and by the controller (kube/internal/realnode/witness).
 type given struct {
 	Job, Attempt, Resume string
-	Given, Told          []string
+	Given, Reported      []string
 	Width                string
 	Meets                map[string]string
 }
@@ -133,9 +133,9 @@ func (r *realRig) witnesses() (list []given) {
 	for line := range bytes.Lines(data) {
 		var g given
 		must(r.t, json.Unmarshal(line, &g))
-		if !slices.Equal(g.Given, g.Told) {
+		if !slices.Equal(g.Given, g.Reported) {
 			r.t.Errorf("attempt %s of job %s was given %v by its node, and heard of %v", g.Attempt, g.Job, g.Given,
-				g.Told)
+				g.Reported)
 		}
 		list = append(list, g)
 	}

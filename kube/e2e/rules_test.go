@@ -444,35 +444,35 @@ func rulesOf(t *testing.T, kind string) (rules []string) {
 	return rules
 }
 
-func rulesBelow(path string, s *apiextensionsv1.JSONSchemaProps, tell func(rule string)) {
+func rulesBelow(path string, s *apiextensionsv1.JSONSchemaProps, report func(rule string)) {
 	for name, there := range map[string]bool{"minimum": s.Minimum != nil, "maximum": s.Maximum != nil,
 		"minLength": s.MinLength != nil,
 		"maxLength": s.MaxLength != nil, "minItems": s.MinItems != nil, "maxItems": s.MaxItems != nil,
 		"maxProperties": s.MaxProperties != nil,
 		"enum":          len(s.Enum) > 0, "pattern": s.Pattern != "", "format": s.Format != "" && s.Format != "int64"} {
 		if there {
-			tell(name + " " + path)
+			report(name + " " + path)
 		}
 	}
 	if s.XListType != nil && *s.XListType != "atomic" {
-		tell(*s.XListType + " " + path)
+		report(*s.XListType + " " + path)
 	}
 	for _, rule := range s.XValidations {
-		tell(strings.TrimSpace(path + " " + rule.Message))
+		report(strings.TrimSpace(path + " " + rule.Message))
 	}
 	for _, name := range s.Required {
-		tell("required " + strings.TrimPrefix(path+"."+name, "."))
+		report("required " + strings.TrimPrefix(path+"."+name, "."))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if child := s.Properties[name]; name != "template" {
-			rulesBelow(strings.TrimPrefix(path+"."+name, "."), &child, tell)
+			rulesBelow(strings.TrimPrefix(path+"."+name, "."), &child, report)
 		}
 	}
 	if s.Items != nil {
-		rulesBelow(path+"[]", s.Items.Schema, tell)
+		rulesBelow(path+"[]", s.Items.Schema, report)
 	}
 	if s.AdditionalProperties != nil {
-		rulesBelow(path+"{}", s.AdditionalProperties.Schema, tell)
+		rulesBelow(path+"{}", s.AdditionalProperties.Schema, report)
 	}
 }
 

@@ -100,9 +100,9 @@ func (w *world) under(info system.Info) {
 	if err != nil {
 		w.t.Fatalf("the replay: %v", err)
 	}
-	var told *engine.Divergence
-	if _, err := replay(tampered(w.t, log), known); !errors.As(err, &told) ||
-		!strings.Contains(told.Recorded, elsewhere) {
+	var reported *engine.Divergence
+	if _, err := replay(tampered(w.t, log), known); !errors.As(err, &reported) ||
+		!strings.Contains(reported.Recorded, elsewhere) {
 		w.t.Errorf("the replay of a log with another decision in it: %v", err)
 	}
 	w.t.Logf("%s: %d jobs done in %v; %d events with %d decisions are the same again", info.Name, len(w.jobs),

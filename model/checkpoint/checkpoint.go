@@ -45,13 +45,13 @@ func Is(head []byte, size int64) bool {
 		header <= uint64(size)
 }
 
-// wishKind is what the first bytes should say.
-const wishKind = "safetensors, or what torch.save of PyTorch 1.6 or later writes"
+// wantedKind is what the first bytes should say.
+const wantedKind = "safetensors, or what torch.save of PyTorch 1.6 or later writes"
 
 func read(r io.ReaderAt, size int64) ([]Tensor, error) {
 	var head [9]byte
 	if size < int64(len(head)) {
-		return nil, fmt.Errorf("%d bytes, want %s", size, wishKind)
+		return nil, fmt.Errorf("%d bytes, want %s", size, wantedKind)
 	}
 	if err := readAt(r, head[:], 0); err != nil {
 		return nil, err
@@ -62,9 +62,10 @@ func read(r io.ReaderAt, size int64) ([]Tensor, error) {
 	case head[8] == '{':
 		return readSafetensors(r, size, binary.LittleEndian.Uint64(head[:8]))
 	case head[0] == opProto && head[1] == 2:
-		return nil, errors.New("a pickle without an archive, as old versions of torch.save wrote it, want " + wishKind)
+		return nil, errors.New("a pickle without an archive, as old versions of torch.save wrote it, want " +
+			wantedKind)
 	}
-	return nil, fmt.Errorf("begins with %q, want %s", head[:4], wishKind)
+	return nil, fmt.Errorf("begins with %q, want %s", head[:4], wantedKind)
 }
 
 // readAt fills b from r.

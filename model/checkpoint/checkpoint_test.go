@@ -217,7 +217,8 @@ func FuzzUnpickle(f *testing.F) {
 	})
 }
 
-// Ensure that a checkpoint is known by its first bytes, damaged ones too, and a log of tensors or messages is never one.
+// Ensure that a checkpoint is known by its first bytes, damaged ones too, and a log of tensors or messages is never
+// one.
 func TestIs(t *testing.T) {
 	for _, c := range []struct {
 		head string

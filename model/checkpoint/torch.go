@@ -213,12 +213,13 @@ func (c *collector) add(t tensorRef, name string) error {
 var modelKeys = []string{"state_dict", "model_state_dict", "model_state", "model", "module", "net", "network", "params",
 	"weights"}
 
-// aside are starts of the usual names of what else is in it.
-var aside = []string{"optim", "opt_", "lr_sched", "sched", "scaler", "grad_scaler", "ema", "model_ema", "rng", "random",
+// notModel are starts of the usual names of what else is in it.
+var notModel = []string{"optim", "opt_", "lr_sched", "sched", "scaler", "grad_scaler", "ema", "model_ema", "rng",
+	"random",
 	"callbacks", "loops"}
 
 // models returns the parts of a checkpoint that may be the model, the likeliest first: what stands under one of
-// modelKeys, and all but what stands under the names of aside. The first with tensors is it.
+// modelKeys, and all but what stands under the names of notModel. The first with tensors is it.
 func models(root value) (parts []value) {
 	if root.kind != table {
 		return []value{root}
@@ -232,14 +233,14 @@ func models(root value) (parts []value) {
 		}
 	}
 	for i := 0; i+1 < len(items); i += 2 {
-		if items[i+1].kind == array || !isAside(items[i].text) {
+		if items[i+1].kind == array || !isNotModel(items[i].text) {
 			rest.items = append(rest.items, items[i], items[i+1])
 		}
 	}
 	return append(parts, value{kind: table, box: rest})
 }
 
-func isAside(key string) bool {
+func isNotModel(key string) bool {
 	key = strings.ToLower(key)
-	return slices.ContainsFunc(aside, func(a string) bool { return strings.HasPrefix(key, a) })
+	return slices.ContainsFunc(notModel, func(a string) bool { return strings.HasPrefix(key, a) })
 }

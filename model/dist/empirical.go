@@ -27,8 +27,8 @@ func NewEmpirical(sizes []float64) (*Empirical, error) {
 		return nil, errors.New("dist: no sizes, want at least one")
 	}
 	for i, s := range sizes {
-		if wish := wrong(s); wish != "" {
-			return nil, fmt.Errorf("dist: size %d is %v, want %s", i, s, wish)
+		if wanted := wrong(s); wanted != "" {
+			return nil, fmt.Errorf("dist: size %d is %v, want %s", i, s, wanted)
 		}
 	}
 	return sorted(slices.Clone(sizes)), nil

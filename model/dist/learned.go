@@ -39,8 +39,8 @@ const ringSize = Window + MostNew
 
 // Observe adds the size of a job that has just finished. It panics if size is not a number in 0..MaxSize.
 func (l *Learned) Observe(size float64) {
-	if wish := wrong(size); wish != "" {
-		panic(fmt.Sprintf("dist: observation %d is %v, want %s", l.seen, size, wish))
+	if wanted := wrong(size); wanted != "" {
+		panic(fmt.Sprintf("dist: observation %d is %v, want %s", l.seen, size, wanted))
 	}
 	size += 0
 	if l.seen < ringSize {

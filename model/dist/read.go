@@ -73,8 +73,8 @@ func parse(text string) (float64, error) {
 	if err != nil {
 		return 0, errors.New("a number >= 0")
 	}
-	if wish := wrong(size); wish != "" {
-		return 0, errors.New(wish)
+	if wanted := wrong(size); wanted != "" {
+		return 0, errors.New(wanted)
 	}
 	return size, nil
 }

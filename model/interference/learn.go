@@ -128,10 +128,11 @@ func (l *Learner) disturb(id sched.JobID) {
 // company returns the jobs on GPU g, in the order of their numbers.
 func (l *Learner) company(g sched.GPUID) []sched.JobID { return slices.Sorted(slices.Values(l.on[g])) }
 
-// beside returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is false
+// neighbours returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is
+// false
 // where it has other company on one GPU than on another: how much the one slows it and how much the other no one can
 // tell. GPUs that it has for itself do not slow it.
-func (l *Learner) beside(id sched.JobID) (list []sched.JobID, ok bool) {
+func (l *Learner) neighbours(id sched.JobID) (list []sched.JobID, ok bool) {
 	list = []sched.JobID{id}
 	for _, g := range l.jobs[id].gpus {
 		switch next := l.company(g); {
@@ -182,7 +183,7 @@ func (l *Learner) epoch(v *sched.View, e *sched.Event) {
 	if begin == sched.Never || begin >= e.Time || w.from == sched.Never || w.epoch != next {
 		return
 	}
-	list, ok := l.beside(e.Job)
+	list, ok := l.neighbours(e.Job)
 	if !ok {
 		return
 	}
@@ -232,8 +233,8 @@ func (l *Learner) Alone(p Place, model string) (time.Duration, bool) {
 	return sched.Seconds(e.slow[0].mean), true
 }
 
-// TellAlone takes the epoch time of a model alone as known from elsewhere.
-func (l *Learner) TellAlone(p Place, model string, epoch time.Duration) error {
+// ReportAlone takes the epoch time of a model alone as known from elsewhere.
+func (l *Learner) ReportAlone(p Place, model string, epoch time.Duration) error {
 	if err := checkSet(p, []string{model}); err != nil {
 		return err
 	}

@@ -114,10 +114,10 @@ func TestLearner(t *testing.T) {
 func TestLearnerRestart(t *testing.T) {
 	c := newSchool(t, "a", "b")
 	p := interference.Place{GPU: "v100", Width: 2}
-	if err := c.l.TellAlone(p, "a", 10*time.Second); err != nil {
+	if err := c.l.ReportAlone(p, "a", 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.l.TellAlone(p, "a", 0); err == nil {
+	if err := c.l.ReportAlone(p, "a", 0); err == nil {
 		t.Error("an epoch of no time")
 	}
 	c.start(0, 0, 0, 0)
@@ -193,7 +193,7 @@ func TestLearnerMechanisms(t *testing.T) {
 		c.event(sched.Event{Kind: sched.JobArrived,
 			Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
 		for _, how := range []sched.Mechanism{sched.TimeSlicing, sched.MPS} {
-			if err := c.l.TellAlone(place(how), m, 10*time.Second); err != nil {
+			if err := c.l.ReportAlone(place(how), m, 10*time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -231,7 +231,7 @@ func split(t *testing.T) *school {
 			Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(1), Share: sched.ShareAllow}})
 	}
 	for id, gpus := range [][]sched.GPUID{{0, 1}, {0}, {1}} {
-		if err := c.l.TellAlone(interference.Place{GPU: "v100", Width: int32(len(gpus))}, string("abc"[id]),
+		if err := c.l.ReportAlone(interference.Place{GPU: "v100", Width: int32(len(gpus))}, string("abc"[id]),
 			10*time.Second); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestLearnerMixed(t *testing.T) {
 		Pool: sched.None}})
 	for id := range sched.JobID(2) {
 		for _, how := range []sched.Mechanism{sched.TimeSlicing, sched.MPS} {
-			if err := c.l.TellAlone(interference.Place{GPU: "v100", How: how, Width: 2}, string("ab"[id]),
+			if err := c.l.ReportAlone(interference.Place{GPU: "v100", How: how, Width: 2}, string("ab"[id]),
 				10*time.Second); err != nil {
 				t.Fatal(err)
 			}

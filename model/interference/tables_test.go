@@ -139,8 +139,8 @@ func TestEaCOPredictions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := fmt.Sprintf("%.3f %v", c.alone*got[0].Slow, got[0].Source); told != c.want {
-			t.Errorf("%v: %s, want %s", c.set, told, c.want)
+		if reported := fmt.Sprintf("%.3f %v", c.alone*got[0].Slow, got[0].Source); reported != c.want {
+			t.Errorf("%v: %s, want %s", c.set, reported, c.want)
 		}
 	}
 	for n, want := range map[int]float64{1: 1, 2: 37.01 / 35.63, 3: 38.28 / 35.3, 4: 44.21 / 35.5075,

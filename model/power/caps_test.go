@@ -12,7 +12,7 @@ import (
 )
 
 // told says what the limit x does against the highest of c: limit, energy and time.
-func told(c power.Caps, x power.Cap) string {
+func reported(c power.Caps, x power.Cap) string {
 	last := c[len(c)-1]
 	energy := percent(float64(x.Energy() / last.Energy()))
 	return strings.Join([]string{fmt.Sprint(float64(last.Limit), " to ", float64(x.Limit)), energy,
@@ -47,7 +47,7 @@ func TestZeusSummary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := told(p.Caps, best); got != c.want {
+			if got := reported(p.Caps, best); got != c.want {
 				t.Errorf("%s: %v: %s, want %s", c.file, p, got, c.want)
 			}
 		}
@@ -83,7 +83,7 @@ func TestZeusFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := told(c, best); got != want {
+		if got := reported(c, best); got != want {
 			t.Errorf("%s: %s, want %s", file, got, want)
 		}
 	}

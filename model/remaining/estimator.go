@@ -64,10 +64,10 @@ const (
 
 // sample is what is known of a class.
 type sample struct {
-	works  window // in seconds
-	ratios window // work over stated wall time, of those that stated one
-	told   int64  // value of works.seen when the revision last rose for it
-	last   int64  // number of the job that finished last, among all
+	works    window // in seconds
+	ratios   window // work over stated wall time, of those that stated one
+	reported int64  // value of works.seen when the revision last rose for it
+	last     int64  // number of the job that finished last, among all
 }
 
 // New returns an Estimator that has seen nothing.
@@ -157,8 +157,8 @@ func (e *Estimator) finished(spec *sched.JobSpec, work float64) {
 		if spec.WallTime > 0 {
 			s.ratios.add(work / spec.WallTime.Seconds())
 		}
-		if s.works.seen >= s.told+max(s.told/revise, 1) {
-			s.told = s.works.seen
+		if s.works.seen >= s.reported+max(s.reported/revise, 1) {
+			s.reported = s.works.seen
 			e.revision++
 		}
 	}
@@ -228,7 +228,7 @@ func (e *Estimator) basis(v *sched.View, j sched.JobID) basis {
 }
 
 // told returns what is left by the steps that job j reports.
-func (e *Estimator) told(v *sched.View, j sched.JobID) (left time.Duration, ok bool) {
+func (e *Estimator) reported(v *sched.View, j sched.JobID) (left time.Duration, ok bool) {
 	if int(j) >= len(e.whole) || e.whole[j] == 0 {
 		return 0, false
 	}
@@ -237,7 +237,7 @@ func (e *Estimator) told(v *sched.View, j sched.JobID) (left time.Duration, ok b
 
 // Remaining returns the work that job j is expected to have left, >= 0.
 func (e *Estimator) Remaining(v *sched.View, j sched.JobID) time.Duration {
-	if left, ok := e.told(v, j); ok {
+	if left, ok := e.reported(v, j); ok {
 		return left
 	}
 	b := e.basis(v, j)
@@ -254,7 +254,7 @@ func (e *Estimator) Remaining(v *sched.View, j sched.JobID) time.Duration {
 // Where a wall time is all that is known, all that is left of it is as likely. A job that reports its steps is taken at
 // its word.
 func (e *Estimator) Residual(v *sched.View, j sched.JobID, q float64) time.Duration {
-	if left, ok := e.told(v, j); ok {
+	if left, ok := e.reported(v, j); ok {
 		return left
 	}
 	q = min(max(q, 0), 1)
@@ -275,7 +275,7 @@ func (e *Estimator) Until(v *sched.View, j sched.JobID) sched.Time {
 	if v.Jobs[j].Attempt != sched.Running {
 		return sched.Never
 	}
-	if _, ok := e.told(v, j); ok {
+	if _, ok := e.reported(v, j); ok {
 		return sched.Never
 	}
 	return v.Now.Add(max(e.Remaining(v, j)/revise, time.Minute))

@@ -121,7 +121,7 @@ func TestSteps(t *testing.T) {
 		w.finish(resnet, 50)
 	}
 	id := w.add(resnet, 300)
-	tell := func(steps float64, total int32) {
+	report := func(steps float64, total int32) {
 		w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.Progressed, Job: id, Work: w.v.Jobs[id].Work,
 			Value: steps, Code: total})
 	}
@@ -133,7 +133,7 @@ func TestSteps(t *testing.T) {
 			}
 		}
 	}
-	tell(100, 400)
+	report(100, 400)
 	expect(900)
 	if got := w.e.Until(&w.v, id); got != sched.Never {
 		t.Errorf("ask again at %v, want never", got)
@@ -143,9 +143,9 @@ func TestSteps(t *testing.T) {
 	w.v.Now = w.v.Now.Add(time.Hour)
 	expect(0)
 	w.v.Jobs[id].Work, w.v.Jobs[id].WorkFrom = sched.Seconds(600), w.v.Now
-	tell(500, 400)
+	report(500, 400)
 	expect(0)
-	tell(500, 0) // it does not know any more
+	report(500, 0) // it does not know any more
 	if got := w.e.Remaining(&w.v, id).Seconds(); got != 600 {
 		t.Errorf("%v s left, want 600, as long again as so far", got)
 	}

@@ -54,7 +54,7 @@ func (e *Estimator) SaveRest(b []byte) []byte {
 }
 
 func (s *sample) save(b []byte) []byte {
-	b = memo.Uint(memo.Uint(b, uint64(s.told)), uint64(s.last))
+	b = memo.Uint(memo.Uint(b, uint64(s.reported)), uint64(s.last))
 	return s.ratios.save(s.works.save(b))
 }
 
@@ -91,9 +91,9 @@ func (e *Estimator) LoadRest(b []byte) error {
 }
 
 func loadSample(r *memo.Reader) (s sample) {
-	s.told, s.last = int64(r.Uint(math.MaxInt64/2)), int64(r.Uint(math.MaxInt64))
+	s.reported, s.last = int64(r.Uint(math.MaxInt64/2)), int64(r.Uint(math.MaxInt64))
 	s.works, s.ratios = loadWindow(r), loadWindow(r)
-	r.Want(s.told <= s.works.seen && s.ratios.seen <= s.works.seen, "%d told and %d ratios of %d jobs", s.told,
+	r.Want(s.reported <= s.works.seen && s.ratios.seen <= s.works.seen, "%d told and %d ratios of %d jobs", s.reported,
 		s.ratios.seen, s.works.seen)
 	return s
 }

@@ -20,9 +20,9 @@ const (
 
 // Wishes of errors.
 const (
-	wishLine    = "tensor NAME BYTES or TIMESTAMP BYTES"
-	wishTensor  = "tensor NAME BYTES"
-	wishMessage = "TIMESTAMP BYTES"
+	wantedLine    = "tensor NAME BYTES or TIMESTAMP BYTES"
+	wantedTensor  = "tensor NAME BYTES"
+	wantedMessage = "TIMESTAMP BYTES"
 )
 
 // ParseLog reads the profile of a model from one of two kinds of log. The first line decides which; blank lines and
@@ -50,8 +50,8 @@ func ParseLog(r io.Reader, name string) (Profile, error) {
 		if text == "" || text[0] == '#' {
 			continue
 		}
-		if wish := p.add(strings.Fields(text)); wish != "" {
-			return Profile{}, fmt.Errorf("skew: %s: line %d: %s, want %s", name, p.line, quote(text), wish)
+		if wanted := p.add(strings.Fields(text)); wanted != "" {
+			return Profile{}, fmt.Errorf("skew: %s: line %d: %s, want %s", name, p.line, quote(text), wanted)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -86,14 +86,14 @@ func (p *parser) add(fields []string) string {
 	case fields[0] == "tensor" && (first || p.names != nil):
 		return p.addTensor(fields)
 	case p.names != nil:
-		return wishTensor
+		return wantedTensor
 	}
 	at, err := strconv.ParseFloat(fields[0], 64)
 	switch {
 	case first && (err != nil || len(fields) != 2):
-		return wishLine
+		return wantedLine
 	case err != nil || len(fields) != 2:
-		return wishMessage
+		return wantedMessage
 	case math.IsNaN(at) || math.IsInf(at, 0):
 		return "a finite timestamp"
 	case !first && at < p.last:
@@ -105,7 +105,7 @@ func (p *parser) add(fields []string) string {
 
 func (p *parser) addTensor(fields []string) string {
 	if len(fields) != 3 {
-		return wishTensor
+		return wantedTensor
 	}
 	// The name is cloned: it would keep the whole line alive.
 	name := strings.Clone(fields[1])
@@ -136,7 +136,7 @@ func (p *parser) addSize(text string) string {
 // finish returns the sizes of the tensors in bytes.
 func (p *parser) finish() ([]int64, error) {
 	if len(p.sizes) == 0 {
-		return nil, errors.New("nothing logged, want lines " + wishLine)
+		return nil, errors.New("nothing logged, want lines " + wantedLine)
 	}
 	if p.names != nil {
 		return p.sizes, nil

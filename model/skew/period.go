@@ -31,7 +31,7 @@ func iteration(sizes []int64) ([]int64, error) {
 	case period == 1:
 		return nil, fmt.Errorf("all %d messages are of %d bytes, which does not tell where an iteration ends, want "+
 			"lines %s",
-			len(sizes), sizes[0], wishTensor)
+			len(sizes), sizes[0], wantedTensor)
 	}
 	return sizes[:period], nil
 }

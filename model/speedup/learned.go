@@ -84,7 +84,7 @@ type rates []rate
 // rate is work done over the time that it took.
 type rate struct {
 	work, seconds float64
-	told          float64 // work over seconds as of the last notable change; 0 = nothing was seen
+	reported      float64 // work over seconds as of the last notable change; 0 = nothing was seen
 }
 
 // spell is a rate that a job reported, at the work that it had done.
@@ -174,8 +174,8 @@ func (p *pool) add(at cell, stage int, work, seconds float64) {
 	if most := remembered * (stageEnd(stage) - stageStart(stage)); r.work > most {
 		r.work, r.seconds = most, r.seconds*most/r.work
 	}
-	if mean := r.work / r.seconds; math.Abs(mean-r.told) > notable*r.told {
-		r.told, p.chain = mean, nil
+	if mean := r.work / r.seconds; math.Abs(mean-r.reported) > notable*r.reported {
+		r.reported, p.chain = mean, nil
 	}
 }
 

@@ -284,26 +284,26 @@ func TestLearnedAskedAnyTime(t *testing.T) {
 		free := &sched.JobSpec{Model: "a", GPUs: sched.Range{Min: 1, Want: 2, Max: 8},
 			Batch: sched.BatchRange{Min: 8, Max: 64}}
 		v := yard(16, free, free, spec("b", 4, 0))
-		often, anew, once := NewLearned(4, 8), NewLearned(4, 8), NewLearned(4, 8)
+		often, again, once := NewLearned(4, 8), NewLearned(4, 8), NewLearned(4, 8)
 		for range 60 {
 			j := sched.JobID(r.IntN(len(v.Jobs)))
 			v.Jobs[j].Live.Batch = v.Jobs[j].Spec.Batch.Max >> r.IntN(3)
 			// rates so alike that means are reported as before
 			n, rate, from := 1+r.IntN(8), 1+.04*r.Float64(), float64(r.IntN(300))
 			to := from + float64(r.IntN(600))
-			for _, l := range []*Learned{often, anew, once} {
+			for _, l := range []*Learned{often, again, once} {
 				does(l, v, j, n, rate, from, to)
 			}
 			often.Chain(v, 0)
 			next := NewLearned(4, 8)
-			if err := next.LoadRest(anew.SaveRest(nil)); err != nil {
+			if err := next.LoadRest(again.SaveRest(nil)); err != nil {
 				t.Fatal(err)
 			}
-			anew = next
+			again = next
 		}
 		for j := range v.Jobs {
 			want, _, _ := once.Chain(v, sched.JobID(j))
-			for name, l := range map[string]*Learned{"asked at every step": often, "loaded at every step": anew} {
+			for name, l := range map[string]*Learned{"asked at every step": often, "loaded at every step": again} {
 				if got, _, _ := l.Chain(v, sched.JobID(j)); !reflect.DeepEqual(got, want) {
 					t.Fatalf("seed %d: job %d: %s: %v, asked at the end alone: %v", seed, j, name, got, want)
 				}

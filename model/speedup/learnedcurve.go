@@ -28,7 +28,7 @@ func (l *Learned) stages(key poolKey, p *pool) Chain {
 	overall := p.packed(ways, l.perNode, rates.mean)
 	var c Chain
 	for stage, size := 0, p.size(); stageStart(stage) < size; stage++ {
-		seen := p.packed(ways, l.perNode, func(r rates) float64 { return r.told(stage) })
+		seen := p.packed(ways, l.perNode, func(r rates) float64 { return r.reported(stage) })
 		if len(seen) == 0 {
 			seen = overall
 		}
@@ -178,20 +178,20 @@ func (p *pool) timings(nominal cell) []Timing {
 func (r rates) mean() float64 {
 	var work, seconds float64
 	for stage := range r {
-		if told := r[stage].told; told > 0 {
+		if reported := r[stage].reported; reported > 0 {
 			size := stageEnd(stage) - stageStart(stage)
-			work, seconds = work+size, seconds+size/told
+			work, seconds = work+size, seconds+size/reported
 		}
 	}
 	return work / seconds
 }
 
 // told returns the rate in a stage, 0 = it was not seen.
-func (r rates) told(stage int) float64 {
+func (r rates) reported(stage int) float64 {
 	if stage >= len(r) {
 		return 0
 	}
-	return r[stage].told
+	return r[stage].reported
 }
 
 type measured struct {
@@ -210,15 +210,15 @@ func (m measured) equal(o measured) bool {
 // smaller batch size. The ways are those of all cells, in order.
 func (p *pool) packed(ways []cell, perNode int, rate func(rates) float64) (list []measured) {
 	for _, at := range ways {
-		gpus, told := int(at.gpus), rate(p.cells[at])
-		if int(at.nodes) != ceilDiv(gpus, perNode) || told == 0 {
+		gpus, reported := int(at.gpus), rate(p.cells[at])
+		if int(at.nodes) != ceilDiv(gpus, perNode) || reported == 0 {
 			continue
 		}
 		switch n := len(list); {
 		case n == 0 || list[n-1].gpus != gpus:
-			list = append(list, measured{gpus: gpus, rate: told, batch: at.batch})
-		case told > list[n-1].rate:
-			list[n-1].rate, list[n-1].batch = told, at.batch
+			list = append(list, measured{gpus: gpus, rate: reported, batch: at.batch})
+		case reported > list[n-1].rate:
+			list[n-1].rate, list[n-1].batch = reported, at.batch
 		}
 	}
 	return list

@@ -73,7 +73,7 @@ func (l *Learned) SaveRest(b []byte) []byte {
 			}
 			b = binary.AppendUvarint(b, uint64(len(p.cells[at])))
 			for _, r := range p.cells[at] {
-				b = appendFloat(appendFloat(appendFloat(b, r.work), r.seconds), r.told)
+				b = appendFloat(appendFloat(appendFloat(b, r.work), r.seconds), r.reported)
 			}
 		}
 	}
@@ -171,8 +171,8 @@ func (d *decoder) rates(p *pool) {
 		seen = seen || at.batch == p.usual
 		for range d.count(uint64(len(stageEnds))) {
 			r := rate{work: d.float(0, math.MaxFloat64), seconds: d.float(0, math.MaxFloat64),
-				told: d.float(0, 2*maxRate)}
-			d.bad = d.bad || (r.seconds > 0) != (r.told > 0) || (r.seconds > 0) != (r.work > 0)
+				reported: d.float(0, 2*maxRate)}
+			d.bad = d.bad || (r.seconds > 0) != (r.reported > 0) || (r.seconds > 0) != (r.work > 0)
 			p.cells[at] = append(p.cells[at], r)
 		}
 		if d.bad = d.bad || !(p.cells[at].mean() > 0); d.bad {

@@ -8,13 +8,13 @@ import (
 
 // incident is a slow attempt.
 type incident struct {
-	job   sched.JobID
-	gpus  []sched.GPUID
-	onset sched.Time
-	last  sched.Time // when it was last found slow
-	level float64    // then
-	told  int8       // checks that said so
-	open  bool       // the attempt goes on
+	job      sched.JobID
+	gpus     []sched.GPUID
+	onset    sched.Time
+	last     sched.Time // when it was last found slow
+	level    float64    // then
+	reported int8       // checks that said so
+	open     bool       // the attempt goes on
 }
 
 // limits on what is kept.
@@ -71,7 +71,7 @@ func (d *Detector) nearby(c *incident, a *attempt) bool {
 // withdraw takes back what a case said of its GPUs.
 func (d *Detector) withdraw(c *incident) {
 	for _, g := range c.gpus {
-		for range min(c.told, outweigh) {
+		for range min(c.reported, outweigh) {
 			d.out = append(d.out, Check{GPU: g, Factor: 1, Share: 1})
 		}
 	}
@@ -86,7 +86,7 @@ func (d *Detector) uphold(now sched.Time, a *attempt) {
 		return // forgotten: there were too many
 	}
 	c.last, c.level = now, a.excess()
-	c.told = min(c.told+1, outweigh)
+	c.reported = min(c.reported+1, outweigh)
 	gpus, share := d.blame(c)
 	for _, g := range gpus {
 		d.gpus[g].marked = owed

@@ -75,14 +75,14 @@ func (w *world) move(j int, gpus ...int) {
 		}
 	}
 	x.kind = Kind{"m", int32(len(gpus)), int32(len(nodes))}
-	told := slices.Clone(x.gpus)
-	for i, g := range told {
+	reported := slices.Clone(x.gpus)
+	for i, g := range reported {
 		if w.label != nil {
-			told[i] = sched.GPUID(w.label(int(g)))
+			reported[i] = sched.GPUID(w.label(int(g)))
 		}
 	}
-	slices.Sort(told)
-	w.d.Begin(w.now, sched.JobID(j), x.kind, told, 1)
+	slices.Sort(reported)
+	w.d.Begin(w.now, sched.JobID(j), x.kind, reported, 1)
 }
 
 func (w *world) stop(j int) {

@@ -108,7 +108,8 @@ func (d *Detector) SaveRest(b []byte) []byte {
 	b = putInt(b, len(d.cases))
 	for _, c := range d.cases {
 		b = putGPUs(putInt(b, int(c.job)), c.gpus)
-		b = putInt(putInt(putFloat(putInt(putInt(b, int(c.onset)), int(c.last)), c.level), int(c.told)), toInt(c.open))
+		b = putInt(putInt(putFloat(putInt(putInt(b, int(c.onset)), int(c.last)), c.level), int(c.reported)),
+			toInt(c.open))
 	}
 	return b
 }
@@ -132,7 +133,7 @@ func (d *Detector) LoadRest(b []byte) error {
 	for range r.length(6) {
 		c := &incident{job: sched.JobID(r.int(0, math.MaxInt32)), gpus: r.gpus(), onset: r.time(), last: r.time(),
 			level: r.level()}
-		c.told, c.open = int8(r.int(0, outweigh)), r.int(0, 1) == 1
+		c.reported, c.open = int8(r.int(0, outweigh)), r.int(0, 1) == 1
 		next.cases = append(next.cases, c)
 	}
 	if !r.done() || len(next.cases) > maxCases || !next.whole() {

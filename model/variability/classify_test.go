@@ -138,10 +138,10 @@ func TestClassOf(t *testing.T) {
 		return seen
 	}
 	for _, c := range []struct {
-		name string
-		seen []Seen
-		want int
-		told bool
+		name     string
+		seen     []Seen
+		want     int
+		reported bool
 	}{
 		{"nothing seen", nil, 0, false},
 		{"two GPUs", times(0, 0, 3, 1), 0, false},
@@ -153,9 +153,9 @@ func TestClassOf(t *testing.T) {
 		{"GPUs that are alike in all classes", times(1, 0, 0, 5, 0, 5), 0, false},
 		{"B or C, alike on them", []Seen{{0, 7}, {3, 7}, {5, 7}}, 1, true},
 	} {
-		class, told, err := s.ClassOf(c.seen)
-		if err != nil || class != c.want || told != c.told {
-			t.Errorf("%s: class %d, told %v, %v, want %d, %v", c.name, class, told, err, c.want, c.told)
+		class, reported, err := s.ClassOf(c.seen)
+		if err != nil || class != c.want || reported != c.reported {
+			t.Errorf("%s: class %d, told %v, %v, want %d, %v", c.name, class, reported, err, c.want, c.reported)
 		}
 	}
 	for _, bad := range [][]Seen{{{6, 1}}, {{-1, 1}}, {{0, 0}}, {{0, math.NaN()}}} {
@@ -177,13 +177,13 @@ func TestClassOfOnGoldenScores(t *testing.T) {
 		for _, g := range r.Perm(64)[:16] {
 			seen = append(seen, Seen{g, .3 * s.PM[truth][g] * (1 + .002*r.NormFloat64())})
 		}
-		class, told, err := s.ClassOf(seen)
+		class, reported, err := s.ClassOf(seen)
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case told && class == truth:
+		case reported && class == truth:
 			right++
-		case told:
+		case reported:
 			wrong++
 		}
 	}

@@ -94,7 +94,7 @@ func readNamed(t *table, classes []string) (*ClassMap, error) {
 		model, class := plain(row[at[0]]), slices.Index(classes, row[at[1]])
 		switch {
 		case !wordOK(row[at[0]]) || model == "":
-			return t.fail("model %s, want %s", quote(row[at[0]]), wishWord)
+			return t.fail("model %s, want %s", quote(row[at[0]]), wantedWord)
 		case lines[model] > 0:
 			return t.fail("model %s, want each once: it is in line %d too", quote(row[at[0]]), lines[model])
 		case class < 0:
@@ -118,7 +118,7 @@ func readProfiled(t *table, classes []string) (*ClassMap, error) {
 	err = t.each(maxModels, func(row []string) error {
 		model := plain(row[at[0]])
 		if !wordOK(row[at[0]]) || model == "" {
-			return t.fail("model %s, want %s", quote(row[at[0]]), wishWord)
+			return t.fail("model %s, want %s", quote(row[at[0]]), wantedWord)
 		}
 		k, wrong := t.kernel(row, at[1:])
 		if kernels[model] == nil {

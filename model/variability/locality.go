@@ -151,7 +151,7 @@ func (l Locality) Whole() bool {
 // add takes one row of a file.
 func (l *Locality) add(t *table, who, gpus, level, value string) error {
 	if !wordOK(who) {
-		return t.fail("model_or_class %s, want %s", quote(who), wishWord)
+		return t.fail("model_or_class %s, want %s", quote(who), wantedWord)
 	}
 	n, err := number(gpus, 1, 1e6)
 	if err != nil || n != float64(int(n)) {

@@ -57,9 +57,9 @@ func Measure(runs []Run, norm Norm) (*Measured, error) {
 	}
 	perfs := make([]float64, len(runs))
 	for i := range runs {
-		if wish := checkRun(&runs[i]); wish != "" {
+		if wanted := checkRun(&runs[i]); wanted != "" {
 			return nil, fmt.Errorf("variability: run %d: GPU %s, perf %v, want %s", i, quote(runs[i].GPU), runs[i].Perf,
-				wish)
+				wanted)
 		}
 		perfs[i] = runs[i].Perf
 	}

@@ -87,7 +87,7 @@ func scoreColumnsOf(t *table) (*scoreColumns, error) {
 			return nil, t.fail("unknown column %s, want %s and scores in %s...", quote(column),
 				strings.Join(names, ", "), prefix)
 		case !wordOK(class):
-			return nil, t.fail("column %s, want %s behind %s", quote(column), wishWord, prefix)
+			return nil, t.fail("column %s, want %s behind %s", quote(column), wantedWord, prefix)
 		case len(cols.classes) == MaxClasses:
 			return nil, t.fail("more than %d classes, want less", MaxClasses)
 		default:
@@ -107,9 +107,9 @@ func (cols *scoreColumns) add(t *table, s *Scores, lines map[string]int, row []s
 	case twin > 0:
 		return t.fail("GPU %s, want each once: it is in line %d too", quote(g.Name), twin)
 	case !wordOK(g.Name):
-		return t.fail("GPU %s, want %s", quote(g.Name), wishWord)
+		return t.fail("GPU %s, want %s", quote(g.Name), wantedWord)
 	case g.Node != "" && !wordOK(g.Node):
-		return t.fail("node %s, want %s", quote(g.Node), wishWord)
+		return t.fail("node %s, want %s", quote(g.Node), wantedWord)
 	case len(s.GPUs) == MaxGPUs:
 		return t.fail("more than %d GPUs, want less", MaxGPUs)
 	}

@@ -98,7 +98,7 @@ func readRun(t *table, row []string, at []int, by NameBy) (run Run, err error) {
 		run.GPU = place(cabinet, node, device)
 	}
 	if !wordOK(run.GPU) || run.Node != "" && !wordOK(run.Node) {
-		return run, t.fail("GPU %s, node %s, want %s", quote(run.GPU), quote(run.Node), wishWord)
+		return run, t.fail("GPU %s, node %s, want %s", quote(run.GPU), quote(run.Node), wantedWord)
 	}
 	if run.Perf, err = number(perf, 1/maxPerf, maxPerf); err != nil {
 		return run, t.fail("perf %s, want %w", quote(perf), err)
@@ -141,7 +141,7 @@ func place(parts ...string) string {
 func checkRun(run *Run) string {
 	switch {
 	case !wordOK(run.GPU):
-		return "a GPU with " + wishWord
+		return "a GPU with " + wantedWord
 	case math.IsNaN(run.Perf) || run.Perf < 1/maxPerf || run.Perf > maxPerf:
 		return fmt.Sprintf("a perf in %v..%v", 1/maxPerf, maxPerf)
 	}

@@ -50,9 +50,9 @@ func (s *Scores) Validate() error {
 	for _, g := range s.GPUs {
 		switch {
 		case !wordOK(g.Name):
-			return s.fail("GPU %s, want %s", quote(g.Name), wishWord)
+			return s.fail("GPU %s, want %s", quote(g.Name), wantedWord)
 		case g.Node != "" && !wordOK(g.Node):
-			return s.fail("node %s of GPU %s, want %s", quote(g.Node), quote(g.Name), wishWord)
+			return s.fail("node %s of GPU %s, want %s", quote(g.Node), quote(g.Name), wantedWord)
 		case named[g.Name]:
 			return s.fail("GPU %s twice, want it once", quote(g.Name))
 		}
@@ -73,7 +73,7 @@ func (s *Scores) validateClass(c int, class string) error {
 		}
 	}
 	if !wordOK(class) {
-		return s.fail("class %s, want %s", quote(class), wishWord)
+		return s.fail("class %s, want %s", quote(class), wantedWord)
 	}
 	if len(s.PM[c]) != len(s.GPUs) {
 		return s.fail("class %s has %d scores, want one for each of %d GPUs", quote(class), len(s.PM[c]), len(s.GPUs))

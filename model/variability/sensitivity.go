@@ -24,7 +24,7 @@ const MinSeen = 3
 // reported, provided that there are others and the misfit of each is more than twice as large, and larger by 0.1 %.
 //
 // The rule is ours: the paper profiles every application. It needs runs on GPUs that differ in the classes in question.
-func (s *Scores) ClassOf(seen []Seen) (class int, told bool, err error) {
+func (s *Scores) ClassOf(seen []Seen) (class int, reported bool, err error) {
 	gpus, logs, err := s.logTimes(seen)
 	if err != nil || len(gpus) < MinSeen {
 		return 0, false, err
@@ -47,10 +47,10 @@ func (s *Scores) ClassOf(seen []Seen) (class int, told bool, err error) {
 		case misfits[c] <= limit:
 			return 0, false, nil
 		default:
-			told = true
+			reported = true
 		}
 	}
-	if !told {
+	if !reported {
 		return 0, false, nil
 	}
 	return class, true, nil

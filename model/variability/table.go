@@ -126,7 +126,7 @@ func wordOK(s string) bool {
 	})
 }
 
-var wishWord = fmt.Sprintf("a name of 1 to %d bytes without control characters", maxWord)
+var wantedWord = fmt.Sprintf("a name of 1 to %d bytes without control characters", maxWord)
 
 // quote quotes text for an error, cut to a length fit to print.
 func quote(text string) string {

@@ -49,13 +49,13 @@ type run struct {
 	queue   []*job // all jobs that arrived and are not done, in order
 	running []*job
 	changed bool   // the queue is not as it was when jobs were placed last
-	placed  []*job // by placeAnew
+	placed  []*job // by placeAgain
 
 	free  []uint64 // GPUs per node
 	idle  int      // how many they are
 	whole []uint64 // all GPUs of each node
 	pick  []uint64 // GPUs per node chosen for one job
-	list  []*job   // scratch of placeAnew
+	list  []*job   // scratch of placeAgain
 	pool  []int    // scratch of pickRandom
 	held  int64    // GPUs held × rounds so far
 }

@@ -11,13 +11,13 @@ func (r *run) place() {
 	if r.Policy.sticky() {
 		r.placeWaiting()
 	} else {
-		r.placeAnew()
+		r.placeAgain()
 	}
 }
 
-// placeAnew releases all GPUs and places the first jobs of the queue, as many as the cluster has GPUs for. By class
+// placeAgain releases all GPUs and places the first jobs of the queue, as many as the cluster has GPUs for. By class
 // where scores matter: that changes who chooses first, not who runs.
-func (r *run) placeAnew() {
+func (r *run) placeAgain() {
 	list := r.fitting()
 	if slices.Equal(list, r.placed) && r.Policy != RandomNonSticky {
 		return

@@ -102,19 +102,24 @@ func (r *ranking) do(c *policytest.Command) string {
 			j.Settle(r.v.Now)
 			j.State, j.Attempt, j.Up, j.GPUs = sched.Active, sched.Running, true, make([]sched.GPUID, j.Spec.GPUs.Want)
 			j.WorkFrom, j.Rate = r.v.Now.Add(restart), rate
-			r.tell(func(o sched.Turns) { o.Took(&r.v, id) })
+			r.report(func(o sched.Turns) { o.Took(&r.v, id) })
 		})
 	case "keep":
-		r.each(c, sched.Active, func(_ *sched.Job, id sched.JobID) { r.tell(func(o sched.Turns) { o.Took(&r.v, id) }) })
+		r.each(c, sched.Active, func(_ *sched.Job, id sched.JobID) {
+			r.report(func(o sched.Turns) {
+				o.Took(&r.v,
+					id)
+			})
+		})
 	case "stop":
 		r.each(c, sched.Active, func(j *sched.Job, id sched.JobID) {
 			r.end(j, sched.Waiting)
-			r.tell(func(o sched.Turns) { o.Lost(&r.v, id) })
+			r.report(func(o sched.Turns) { o.Lost(&r.v, id) })
 		})
 	case "finish":
 		r.each(c, sched.Active, func(j *sched.Job, id sched.JobID) {
 			r.end(j, sched.Done)
-			r.tell(func(o sched.Turns) { o.Left(id) })
+			r.report(func(o sched.Turns) { o.Left(id) })
 		})
 	case "at":
 		now := sched.Time(sched.Seconds(c.Float("time", c.Word("a time in seconds"))))
@@ -166,7 +171,7 @@ func (r *ranking) each(c *policytest.Command, state sched.JobState, f func(j *sc
 	}
 }
 
-func (r *ranking) tell(f func(o sched.Turns)) {
+func (r *ranking) report(f func(o sched.Turns)) {
 	for _, o := range r.turns {
 		f(o)
 	}

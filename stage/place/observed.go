@@ -142,8 +142,8 @@ func (o *Observed) look(m *seenModel) {
 			seen = append(seen, variability.Seen{GPU: m.gpus[i].gpu, Seconds: t})
 		}
 	}
-	class, told, err := o.scores.ClassOf(seen)
-	if err == nil && told && class != m.class {
+	class, reported, err := o.scores.ClassOf(seen)
+	if err == nil && reported && class != m.class {
 		m.class = class
 		o.revision++
 	}

@@ -84,7 +84,7 @@ func TestObservedLeavesOut(t *testing.T) {
 // Ensure that a memory that was saved and loaded goes on as if nothing had happened, along random histories, and that
 // the class is never wrong where the times are right but for noise.
 func TestObservedSaves(t *testing.T) {
-	told := 0
+	reported := 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		v, s := view(2, 2, 2), seenScores()
@@ -113,7 +113,7 @@ func TestObservedSaves(t *testing.T) {
 			for j := range models {
 				class := o.Class(v, sched.JobID(j))
 				if class == j && j > 0 {
-					told++
+					reported++
 				}
 				if class != j && class != 0 {
 					t.Fatalf("seed %d: model %s is told to be of class %d", seed, models[j], class)
@@ -126,7 +126,7 @@ func TestObservedSaves(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("told right %d times", told)
+	t.Logf("told right %d times", reported)
 }
 
 // Ensure that what is remembered is bounded, whatever comes.

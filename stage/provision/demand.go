@@ -88,13 +88,13 @@ var _ Demand = Always{}
 // Demand is GPUs.
 func (a Always) Demand(_ *sched.View, sum []int32) { sum[len(sum)-1] += a.GPUs }
 
-// Told is a demand of as many GPUs of any type as it returns.
-type Told func() int32
+// Reported is a demand of as many GPUs of any type as it returns.
+type Reported func() int32
 
-var _ Demand = Told(nil)
+var _ Demand = Reported(nil)
 
 // Demand is what f returns.
-func (f Told) Demand(_ *sched.View, sum []int32) { sum[len(sum)-1] += f() }
+func (f Reported) Demand(_ *sched.View, sum []int32) { sum[len(sum)-1] += f() }
 
 // slot returns the type that job j must have, if there is but one of those that there are; else types.
 func slot(v *sched.View, j *sched.Job, types int) int {

@@ -141,7 +141,7 @@ func TestDrain(t *testing.T) {
 			"13 a-3 gone; 13 a-1 draining; 21 a-2 gone; 31 a-1 gone; "},
 	} {
 		var v *sched.View
-		demand := provision.Told(func() int32 {
+		demand := provision.Reported(func() int32 {
 			if now := v.Now.Seconds(); len(v.Jobs) > 0 && v.Jobs[len(v.Jobs)-1].State == sched.Done {
 				return 0
 			} else if now > x.falls && now < x.rises {
@@ -308,7 +308,7 @@ func TestRentBesideTheDead(t *testing.T) {
 		for g := range min(8, len(v.GPUs)) {
 			v.GPUs[g].State = c.gpu
 		}
-		r := &provision.Rent{Demand: provision.Told(func() int32 { return c.demand })}
+		r := &provision.Rent{Demand: provision.Reported(func() int32 { return c.demand })}
 		var d sched.Desired
 		v.Pools[0].Target = -1 // so that the number is given
 		r.Provision(v, &d)

@@ -58,7 +58,7 @@ func (s *Stragglers) SaveRest(b []byte) []byte {
 	b = memo.Uint(memo.Int(memo.Uint(b, s.revision), int64(s.fading)), uint64(len(s.gpus)))
 	for i := range s.gpus {
 		x := &s.gpus[i]
-		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), int64(x.user), int64(x.lifted),
+		for _, n := range [...]int64{int64(x.reported), int64(x.until), int64(x.term), int64(x.user), int64(x.lifted),
 			int64(x.good)} {
 			b = memo.Int(b, n)
 		}
@@ -118,7 +118,7 @@ func (s *Stragglers) LoadRest(b []byte) error {
 
 // loadGPU reads what SaveRest wrote of one GPU.
 func loadGPU(r *memo.Reader) watched {
-	x := watched{told: int(r.Int(-maxSteps, maxSteps)), until: sched.Time(r.Int(0, math.MaxInt64)),
+	x := watched{reported: int(r.Int(-maxSteps, maxSteps)), until: sched.Time(r.Int(0, math.MaxInt64)),
 		term: time.Duration(r.Int(0, int64(lastTerm))),
 		user: sched.JobID(r.Int(sched.None, math.MaxInt32)), lifted: sched.Time(r.Int(0, math.MaxInt64)),
 		good: int8(r.Int(0, 2)), ours: r.Bool(), trial: r.Bool()}

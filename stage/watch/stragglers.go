@@ -45,16 +45,16 @@ type Stragglers struct {
 
 // watched is what is known of a GPU.
 type watched struct {
-	tracker *variability.Tracker // of it alone, in one class: factors over the PM scores
-	told    int                  // its factor as reported, in steps
-	isOdd   bool
-	until   sched.Time    // in quarantine, or to go there, until then; 0 = not
-	term    time.Duration // of its last quarantine; 0 = none yet
-	lifted  sched.Time    // when it ended
-	trial   bool          // nothing was found since
-	good    int8          // checks in a row
-	user    sched.JobID   // that came to it last; None = no one yet
-	ours    bool          // the quarantine that the view shows is our request
+	tracker  *variability.Tracker // of it alone, in one class: factors over the PM scores
+	reported int                  // its factor as reported, in steps
+	isOdd    bool
+	until    sched.Time    // in quarantine, or to go there, until then; 0 = not
+	term     time.Duration // of its last quarantine; 0 = none yet
+	lifted   sched.Time    // when it ended
+	trial    bool          // nothing was found since
+	good     int8          // checks in a row
+	user     sched.JobID   // that came to it last; None = no one yet
+	ours     bool          // the quarantine that the view shows is our request
 }
 
 // progress is what a job said last of its steps.
@@ -108,7 +108,7 @@ func (s *Stragglers) Observe(v *sched.View, e *sched.Event) {
 		}
 	}
 	if e.Time >= s.fading {
-		s.tell(e.Time)
+		s.report(e.Time)
 	}
 }
 
@@ -197,12 +197,12 @@ func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggle
 	}
 	free := 0
 	for g := range v.GPUs {
-		if x := &v.GPUs[g]; x.Holders == 0 && x.Targets == 0 && v.Usable(sched.GPUID(g)) && s.gpus[g].told == 0 {
+		if x := &v.GPUs[g]; x.Holders == 0 && x.Targets == 0 && v.Usable(sched.GPUID(g)) && s.gpus[g].reported == 0 {
 			free++
 		}
 	}
 	slices.SortStableFunc(checks, func(a, b straggler.Check) int {
-		return min(s.gpus[b.GPU].told, 1) - min(s.gpus[a.GPU].told, 1)
+		return min(s.gpus[b.GPU].reported, 1) - min(s.gpus[a.GPU].reported, 1)
 	})
 	return checks[:max(1, min(len(checks), free))]
 }
@@ -257,16 +257,16 @@ func (s *Stragglers) room(v *sched.View) bool {
 }
 
 // tell looks at the factors, which fade, and has them revised if one has changed enough.
-func (s *Stragglers) tell(now sched.Time) {
+func (s *Stragglers) report(now sched.Time) {
 	s.fading = sched.Never
 	changed, kept := false, s.odd[:0]
 	for _, g := range s.odd {
 		x := &s.gpus[g]
 		exact := math.Log(x.tracker.Now(0, 0, now)) / math.Log1p(step)
-		if math.Abs(exact-float64(x.told)) > 0.75 {
-			x.told, changed = int(math.Round(exact)), true
+		if math.Abs(exact-float64(x.reported)) > 0.75 {
+			x.reported, changed = int(math.Round(exact)), true
 		}
-		x.isOdd = x.told != 0 || x.until > 0 || x.ours || x.trial || x.tracker.Penalty(0, 0, now) > 0
+		x.isOdd = x.reported != 0 || x.until > 0 || x.ours || x.trial || x.tracker.Penalty(0, 0, now) > 0
 		if x.isOdd {
 			kept, s.fading = append(kept, g), now.Add(look)
 		}
@@ -289,7 +289,7 @@ func (s *Stragglers) Factor(g sched.GPUID) float64 {
 	if int(g) >= len(s.gpus) {
 		return 1
 	}
-	return math.Pow(1+step, float64(s.gpus[g].told))
+	return math.Pow(1+step, float64(s.gpus[g].reported))
 }
 
 // Revision rises when factors change.

@@ -25,8 +25,9 @@ import (
 
 // Known is what the systems know of jobs and nodes.
 type Known struct {
-	Curves  speedup.Source                   // how fast jobs go
-	Mix     []speedup.Class                  // rates of arrival and curves by application: perfect information; nil: not known
+	Curves speedup.Source // how fast jobs go
+	// rates of arrival and curves by application: perfect information; nil: not known
+	Mix     []speedup.Class
 	Restart func(model string) time.Duration // what a restart costs
 	PerNode int                              // GPUs of a node
 	Boot    time.Duration                    // of a rented node

@@ -31,7 +31,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// Ensure that beyond a node whole nodes are offered: all where curves are known, few where they are learned, whoever plans.
+// Ensure that beyond a node whole nodes are offered: all where curves are known, few where they are learned, whoever
+// plans.
 func TestOffer(t *testing.T) {
 	p := Params{Known: Known{PerNode: 4, Curves: speedup.NewLearned(4, 40)}}
 	m := newMenu(p)
@@ -55,10 +56,12 @@ func TestBad(t *testing.T) {
 		want   string
 	}{
 		{func(*Params) {}, "budget 0, want GPUs rented on average, > 0"},
-		{func(p *Params) { p.Budget, p.Month = 4, price.MonthRule{Budget: 9, Zone: time.UTC} }, "want information=price"},
+		{func(p *Params) { p.Budget, p.Month = 4, price.MonthRule{Budget: 9, Zone: time.UTC} },
+			"want information=price"},
 		{func(p *Params) { p.Priced, p.Month = true, price.MonthRule{Budget: 9} }, "no time zone"},
 		{func(p *Params) {
-			p.Budget, p.Mix = 4, []speedup.Class{{Model: "a", Chain: speedup.Chain{{Size: 1, Curve: speedup.Curve{Speed: []float64{0, 1}}}}}}
+			p.Budget, p.Mix = 4, []speedup.Class{{Model: "a",
+				Chain: speedup.Chain{{Size: 1, Curve: speedup.Curve{Speed: []float64{0, 1}}}}}}
 		}, `class "a": rate 0, want > 0`},
 	} {
 		bad := p

@@ -28,7 +28,8 @@ func TestExplain(t *testing.T) {
 	const of = "; phase=1; phases=2; phase-done=0.25"
 	const saved = "; cheapest-width=1 GPUs; saved-per-gpu-second=2:1.5 4:0.167"
 	const atEighth = "price=0.125 waiting jobs per GPU"
-	p := Params{Budget: 2.5, Known: Known{Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }}, plan: exactly}
+	p := Params{Budget: 2.5, Known: Known{Curves: twoPhases{}, PerNode: 4,
+		Restart: func(string) time.Duration { return 0 }}, plan: exactly}
 	priced, known, weighty := p, p, p
 	priced.Priced, weighty.Priced, weighty.Weight = true, true, 2
 	known.Mix = []speedup.Class{{Model: "a", Rate: .01, Chain: phases}}
@@ -39,14 +40,20 @@ func TestExplain(t *testing.T) {
 		before string // it was looked at
 		after  string
 	}{
-		{"by price", priced, sched.JobSpec{}, atEighth + of + saved, atEighth + of + "; width-by-price=4 GPUs; widths-by-phase=1:4 2:1" + saved},
-		{"narrow", priced, sched.JobSpec{GPUs: sched.Range{Max: 2}}, atEighth + of + saved, atEighth + of + "; width-by-price=2 GPUs; widths-by-phase=1:2 2:1" + saved},
-		{"of priority", weighty, sched.JobSpec{Priority: 1}, atEighth + "; worth-of-delay=2" + of + "; cheapest-width=1 GPUs; saved-per-gpu-second=2:3 4:0.333",
-			atEighth + "; worth-of-delay=2" + of + "; width-by-price=4 GPUs; widths-by-phase=1:4 2:2; cheapest-width=1 GPUs; saved-per-gpu-second=2:3 4:0.333"},
+		{"by price", priced, sched.JobSpec{}, atEighth + of + saved,
+			atEighth + of + "; width-by-price=4 GPUs; widths-by-phase=1:4 2:1" + saved},
+		{"narrow", priced, sched.JobSpec{GPUs: sched.Range{Max: 2}}, atEighth + of + saved,
+			atEighth + of + "; width-by-price=2 GPUs; widths-by-phase=1:2 2:1" + saved},
+		{"of priority", weighty, sched.JobSpec{Priority: 1},
+			atEighth + "; worth-of-delay=2" + of + "; cheapest-width=1 GPUs; saved-per-gpu-second=2:3 4:0.333",
+			atEighth + "; worth-of-delay=2" + of +
+				"; width-by-price=4 GPUs; widths-by-phase=1:4 2:2; cheapest-width=1 GPUs; saved-per-gpu-second=2:3 " +
+				"4:0.333"},
 		// 2 GPUs are the least on which it gets done, a quarter more buys 2 GPUs in the first phase, and what is left
 		// is worth 1/6.
 		{"by plan", known, sched.JobSpec{Model: "a"}, "price=0.1667 waiting jobs per GPU; class=a" + of + saved,
-			"price=0.1667 waiting jobs per GPU; class=a" + of + "; width-by-price=2 GPUs; widths-by-phase=1:2 2:1" + saved},
+			"price=0.1667 waiting jobs per GPU; class=a" + of + "; width-by-price=2 GPUs; widths-by-phase=1:2 2:1" +
+				saved},
 	} {
 		w, err := newWidths(c.p)
 		if err != nil {
@@ -78,7 +85,8 @@ func TestExplain(t *testing.T) {
 
 // Ensure that a job whose user changes it gets another path, by what it is worth from now on.
 func TestChangedJobGetsAnotherPath(t *testing.T) {
-	p := Params{Budget: 2.5, Known: Known{Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }}, plan: exactly, Priced: true, Weight: 2}
+	p := Params{Budget: 2.5, Known: Known{Curves: twoPhases{}, PerNode: 4,
+		Restart: func(string) time.Duration { return 0 }}, plan: exactly, Priced: true, Weight: 2}
 	w, err := newWidths(p)
 	if err != nil {
 		t.Fatal(err)

@@ -58,9 +58,9 @@ type state struct {
 	Version uint32 // of the plan, or of the price
 	Began   sched.Time
 	Estimates
-	Meter   meter
-	Told    float64 // price at which the present version was made
-	Control []byte  // of the controller
+	Meter    meter
+	Reported float64 `json:"Told"` // price at which the present version was made
+	Control  []byte  // of the controller
 }
 
 // Estimates is what is saved of the plan and what it was made from.
@@ -80,7 +80,7 @@ type Estimates struct {
 // SaveRest appends the plan and what it was made from, or the price.
 func (w *widths) SaveRest(b []byte) []byte {
 	p, s := &w.plan, &w.spend
-	out := state{Version: w.version(), Began: w.began, Meter: s.meter, Told: s.told,
+	out := state{Version: w.version(), Began: w.began, Meter: s.meter, Reported: s.reported,
 		Estimates: Estimates{Plan: p.plan, Classes: p.classes, Credit: p.credit, Asked: p.asked, Seen: w.seen,
 			Period: p.period, Due: p.due, Look: s.look, Looked: s.looked, Factor: p.factor}}
 	if s.control != nil {
@@ -111,6 +111,6 @@ func (w *widths) LoadRest(b []byte) error {
 	w.began, w.seen = in.Began, in.Seen
 	p.plan, p.classes, p.credit, p.asked, p.factor = in.Plan, in.Classes, in.Credit, in.Asked, in.Factor
 	p.period, p.due, p.plans = in.Period, in.Due, nil
-	s.meter, s.told, s.look, s.looked = in.Meter, in.Told, in.Look, in.Looked
+	s.meter, s.reported, s.look, s.looked = in.Meter, in.Reported, in.Look, in.Looked
 	return nil
 }

@@ -61,13 +61,13 @@ func (m *meter) take(now sched.Time) (hours float64) {
 
 // spending is what is paid for GPU time, and, where the price of it is steered by that, the price.
 type spending struct {
-	epoch   int64             // seconds since 1970 at time 0
-	control *price.Controller // of the price; nil: there is a plan, or none yet
-	told    float64           // price at which the present version was made
-	version uint32            // raised whenever the price has moved enough; 0: it is not steered
-	meter   meter
-	looked  sched.Time
-	look    sched.Time // when to look at what was spent
+	epoch    int64             // seconds since 1970 at time 0
+	control  *price.Controller // of the price; nil: there is a plan, or none yet
+	reported float64           // price at which the present version was made
+	version  uint32            // raised whenever the price has moved enough; 0: it is not steered
+	meter    meter
+	looked   sched.Time
+	look     sched.Time // when to look at what was spent
 }
 
 // steer starts to control the price.
@@ -77,7 +77,7 @@ func (s *spending) steer(budget float64, month price.MonthRule) (err error) {
 		pay.Average = 0
 	}
 	s.control, err = price.NewController(pay, s.clock(0), startPrice)
-	s.told, s.version = startPrice, 1
+	s.reported, s.version = startPrice, 1
 	return err
 }
 
@@ -121,7 +121,7 @@ func (s *spending) take(now sched.Time, every time.Duration) (paid, passed float
 func (s *spending) move(now sched.Time, paid float64, r price.Response) {
 	was := s.stopped()
 	s.control.Spend(s.clock(now), paid, r)
-	if p := s.control.Price(); math.Abs(p-s.told) > notable*s.told || was != s.stopped() {
-		s.told, s.version = p, s.version+1
+	if p := s.control.Price(); math.Abs(p-s.reported) > notable*s.reported || was != s.stopped() {
+		s.reported, s.version = p, s.version+1
 	}
 }

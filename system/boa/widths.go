@@ -66,7 +66,7 @@ func (w *widths) version() uint32 {
 func (w *widths) price() float64 {
 	switch {
 	case w.spend.control != nil:
-		return w.spend.told
+		return w.spend.reported
 	case w.plan.plan != nil && w.plan.plan.Price > 0:
 		return w.plan.plan.Price
 	}
@@ -131,7 +131,7 @@ func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Ch
 	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.menu.widths, len(job.Target))}
 	if w.spend.control != nil {
 		class := w.menu.priced(job.Spec.Model, chain)
-		r.path, r.from = class.Best(w.spend.told/weight, at, r.path), int32(phase)
+		r.path, r.from = class.Best(w.spend.reported/weight, at, r.path), int32(phase)
 		return true
 	}
 	plan := w.plan.plan

@@ -60,7 +60,8 @@ func (b *book) grow(v *sched.View) {
 		b.nodes = append(b.nodes, nodeSpots{})
 	}
 	for len(b.held) < len(v.Jobs) {
-		b.held, b.share, b.trial, b.queued = append(b.held, nil), append(b.share, false), append(b.trial, false), append(b.queued, false)
+		b.held, b.share, b.trial, b.queued = append(b.held, nil), append(b.share, false), append(b.trial, false),
+			append(b.queued, false)
 	}
 }
 
@@ -180,7 +181,10 @@ func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
 		}
 	}
 	if s.even = b.alike(s.spots); !s.even {
-		slices.SortFunc(s.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.gpu, y.gpu)) })
+		slices.SortFunc(s.spots, func(x, y spot) int {
+			return cmp.Or(cmp.Compare(y.use, x.use),
+				cmp.Compare(x.gpu, y.gpu))
+		})
 	}
 	s.gpus = s.gpus[:0]
 	for i := range s.spots {

@@ -229,7 +229,8 @@ func (f *finder) across(v *sched.View, b *book, n *need, size int, fits func([]s
 }
 
 // join puts together whole nodes and the rest.
-func (f *finder) join(v *sched.View, b *book, n *need, nodes []candidate, size, rest int, fits func([]sched.GPUID) bool) bool {
+func (f *finder) join(v *sched.View, b *book, n *need, nodes []candidate, size, rest int,
+	fits func([]sched.GPUID) bool) bool {
 	if rest > 0 && !f.part(v, b, n, nodes, rest, fits) {
 		return false
 	}
@@ -250,7 +251,8 @@ func (f *finder) part(v *sched.View, b *book, n *need, taken []candidate, k int,
 	any := false
 	for i := range v.Nodes {
 		id := sched.NodeID(i)
-		if !v.Nodes[i].Open() || v.Nodes[i].Spec.Type != typ || slices.ContainsFunc(taken, func(c candidate) bool { return c.node == id }) {
+		if !v.Nodes[i].Open() || v.Nodes[i].Spec.Type != typ ||
+			slices.ContainsFunc(taken, func(c candidate) bool { return c.node == id }) {
 			continue
 		}
 		s := b.spots(v, id)
@@ -287,7 +289,10 @@ func (f *finder) scattered(v *sched.View, b *book, n need, fits func([]sched.GPU
 				f.list = append(f.list, candidate{node: sched.NodeID(i), free: b.spots(v, sched.NodeID(i)).free})
 			}
 		}
-		slices.SortFunc(f.list, func(x, y candidate) int { return cmp.Or(cmp.Compare(y.free, x.free), cmp.Compare(x.node, y.node)) })
+		slices.SortFunc(f.list, func(x, y candidate) int {
+			return cmp.Or(cmp.Compare(y.free, x.free),
+				cmp.Compare(x.node, y.node))
+		})
 		for _, c := range f.list {
 			if k := min(c.free, n.gpus-len(f.set)); k > 0 {
 				f.take(b.spots(v, c.node), &n, k)

@@ -37,7 +37,8 @@ func (c *core) fold(v *sched.View, e *sched.Event) {
 		c.prime(v)
 	}
 	switch e.Kind {
-	case sched.Ticked, sched.Progressed, sched.EpochEnded, sched.PriceChanged, sched.PoolChanged, sched.Noted, sched.Ordered:
+	case sched.Ticked, sched.Progressed, sched.EpochEnded, sched.PriceChanged, sched.PoolChanged, sched.Noted,
+		sched.Ordered:
 	case sched.Measured:
 		c.measured(v, e)
 	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.Moved:

@@ -50,10 +50,11 @@ type Decider struct {
 	p    Params
 	jobs []known
 
-	crowd  []sched.JobID  // scratch
-	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
-	slack  bool           // in the search under way a set was refused for want of slack, which depends on the newcomer's epoch
-	users  map[string]int // GPUs held, by user; only where limited
+	crowd  []sched.JobID // scratch
+	failed map[kind]bool // kinds of jobs for which nothing was found in this walk
+	// in the search under way a set was refused for want of slack, which depends on the newcomer's epoch
+	slack bool
+	users map[string]int // GPUs held, by user; only where limited
 }
 
 // known is what is remembered of a job.
@@ -229,7 +230,8 @@ func (d *Decider) late(v *sched.View, id sched.JobID) bool {
 // need returns what job id asks of a set; one that is late anyway shares with no one.
 func (d *Decider) need(v *sched.View, id sched.JobID, late bool) need {
 	s := v.Jobs[id].Spec
-	return need{gpus: int(s.GPUs.Want), types: s.Types, memGB: float64(s.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(s.Model)}
+	return need{gpus: int(s.GPUs.Want), types: s.Types, memGB: float64(s.GPUMemGB), share: !late &&
+		d.mayShare(v, id), sum: d.spreads(s.Model)}
 }
 
 // mayShare reports whether enough is known of job id, and whether it consents.
@@ -255,7 +257,8 @@ func (d *Decider) alone(v *sched.View, id sched.JobID) string {
 
 // spreads reports whether jobs of a model spread over their GPUs.
 func (d *Decider) spreads(model string) bool {
-	return slices.Contains(d.p.Parallel, "*") || slices.ContainsFunc(d.p.Parallel, func(m string) bool { return strings.EqualFold(m, model) })
+	return slices.Contains(d.p.Parallel, "*") || slices.ContainsFunc(d.p.Parallel,
+		func(m string) bool { return strings.EqualFold(m, model) })
 }
 
 // give has job id hold set: on trial if others are there.

@@ -13,8 +13,9 @@ var (
 	_ sched.Explainer = (*Pairs)(nil)
 )
 
-// aside returns a copy that can be asked what would be decided: its scratch and its explanations of sets are its own.
-func (c *core) aside() core {
+// separate returns a copy that can be asked what would be decided: its scratch and its explanations of sets are its
+// own.
+func (c *core) separate() core {
 	x := *c
 	x.finder, x.ask = finder{rule: c.finder.rule}, newPredictor(c.know.Learner)
 	return x
@@ -27,22 +28,22 @@ func (d *Decider) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 		return
 	}
 	x := *d
-	x.core, x.crowd = d.aside(), nil
+	x.core, x.crowd = d.separate(), nil
 	switch {
 	case len(x.held[j]) > 0:
-		x.tellHeld(v, j, say)
+		x.reportHeld(v, j, say)
 	case x.queued[j]:
-		x.tellWaiting(v, j, say)
+		x.reportWaiting(v, j, say)
 	}
 }
 
-// tellHeld says how many jobs share the GPUs of job j, how much that slows it and may, and of a trial who is the
+// reportHeld says how many jobs share the GPUs of job j, how much that slows it and may, and of a trial who is the
 // newcomer, when it is over at the latest, and how much slower the epoch was that was timed.
-func (d *Decider) tellHeld(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+func (d *Decider) reportHeld(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	say(sched.Fact{Name: "jobs-on-its-gpus", Value: float64(d.size(j))})
 	slow := d.slowOff(v, j, nil)
 	say(sched.Fact{Name: "slow-down-predicted", Value: slow})
-	d.tellLimit(v, j, slow, say)
+	d.reportLimit(v, j, slow, say)
 	for _, o := range d.open {
 		d.crowd = d.beside(d.held[o], d.crowd)
 		if !slices.Contains(d.crowd, j) {
@@ -59,8 +60,8 @@ func (d *Decider) tellHeld(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	}
 }
 
-// tellLimit says how much slower than alone job j may be, or what it has to spare if it is so much slower.
-func (d *Decider) tellLimit(v *sched.View, j sched.JobID, slow float64, say func(sched.Fact)) {
+// reportLimit says how much slower than alone job j may be, or what it has to spare if it is so much slower.
+func (d *Decider) reportLimit(v *sched.View, j sched.JobID, slow float64, say func(sched.Fact)) {
 	if end := v.Jobs[j].Spec.Deadline; end > 0 {
 		say(sched.Fact{Name: "slack", Value: end.Sub(d.know.finish(v, j, slow)).Seconds(), Unit: "s"})
 		return
@@ -68,15 +69,15 @@ func (d *Decider) tellLimit(v *sched.View, j sched.JobID, slow float64, say func
 	say(sched.Fact{Name: "slow-down-limit", Value: d.p.Slow})
 }
 
-// mostTold bounds the sets that are reported one by one.
-const mostTold = 4
+// mostReported bounds the sets that are reported one by one.
+const mostReported = 4
 
-// tellWaiting says what keeps job j from sharing, how many GPUs it may have by themselves and what bars it from the
+// reportWaiting says what keeps job j from sharing, how many GPUs it may have by themselves and what bars it from the
 // others, and the sets that were looked at, the most used first.
-func (d *Decider) tellWaiting(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+func (d *Decider) reportWaiting(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	spec, late := v.Jobs[j].Spec, d.late(v, j)
 	n := d.need(v, j, late)
-	d.tellLimit(v, j, 1, say)
+	d.reportLimit(v, j, 1, say)
 	if held := d.heldBy(v, spec.User); d.p.UserGPUs > 0 && held+n.gpus > d.p.UserGPUs {
 		say(sched.Fact{Name: "held-by-its-user", Value: float64(held), Unit: "GPUs"})
 	}
@@ -85,15 +86,15 @@ func (d *Decider) tellWaiting(v *sched.View, j sched.JobID, say func(sched.Fact)
 	} else if late {
 		say(sched.Fact{Name: "shares-with-nobody", Text: "it misses its deadline even alone"})
 	}
-	d.tellBars(v, &n, say)
+	d.reportBars(v, &n, say)
 	if late && d.p.LateWait {
 		return
 	}
 	sets := 0
 	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool {
 		r := d.admits(v, j, gpus)
-		if sets++; sets <= mostTold {
-			say(sched.Fact{Name: fmt.Sprintf("set-%d", sets), Text: where(v, gpus) + ": " + d.tellRefusal(v, r)})
+		if sets++; sets <= mostReported {
+			say(sched.Fact{Name: fmt.Sprintf("set-%d", sets), Text: where(v, gpus) + ": " + d.reportRefusal(v, r)})
 		}
 		return r.code == admitted
 	})
@@ -115,8 +116,8 @@ func (b *book) heldBy(v *sched.View, user string) (n int) {
 
 var barNames = [bars]string{"gpus-it-may-have", "gpus-not-shared", "gpus-full", "gpus-too-used", "gpus-short-of-memory"}
 
-// tellBars says how many GPUs of its types there are by what bars the job from them.
-func (d *Decider) tellBars(v *sched.View, n *need, say func(sched.Fact)) {
+// reportBars says how many GPUs of its types there are by what bars the job from them.
+func (d *Decider) reportBars(v *sched.View, n *need, say func(sched.Fact)) {
 	var count [bars]int
 	for i := range v.Nodes {
 		if node := &v.Nodes[i]; !node.Open() || !n.types.Has(node.Spec.Type) {
@@ -134,8 +135,8 @@ func (d *Decider) tellBars(v *sched.View, n *need, say func(sched.Fact)) {
 	}
 }
 
-// tellRefusal says why a set is not for a job.
-func (d *Decider) tellRefusal(v *sched.View, r refusal) string {
+// reportRefusal says why a set is not for a job.
+func (d *Decider) reportRefusal(v *sched.View, r refusal) string {
 	switch name := nameOf(v, r.job); r.code {
 	case tooSlow:
 		if v.Jobs[r.job].Spec.Deadline > 0 {
@@ -177,20 +178,21 @@ func (p *Pairs) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 		return
 	}
 	x := *p
-	x.core, x.crowd = p.aside(), nil
+	x.core, x.crowd = p.separate(), nil
 	switch {
 	case len(x.held[j]) > 0:
 		g := x.held[j][0]
 		say(sched.Fact{Name: "jobs-on-its-gpus", Value: float64(len(x.on[g]))})
 		say(sched.Fact{Name: "slow-down-predicted", Value: x.ask.slow(v, g, len(x.held[j]), j, x.on[g], sched.None)})
 	case x.queued[j]:
-		x.tellPartners(v, j, say)
+		x.reportPartners(v, j, say)
 	}
 }
 
-func (p *Pairs) tellPartners(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+func (p *Pairs) reportPartners(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	if !joinsOthers(v, j) {
-		say(sched.Fact{Name: "shares-with-nobody", Text: "it does not want to, its model is not told, or nobody does here"})
+		say(sched.Fact{Name: "shares-with-nobody",
+			Text: "it does not want to, its model is not told, or nobody does here"})
 		return
 	}
 	p.singles(v, j)

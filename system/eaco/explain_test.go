@@ -35,16 +35,19 @@ func TestExplainWaiting(t *testing.T) {
 		want   string
 	}{
 		{"limit", nil, nil, "slow-down-limit=1.01\ngpus-it-may-have=8 GPUs\nset-1=8 GPUs of 0: VGG-16 would be "},
-		{"deadline of the other", func(p *eaco.Params) { p.Slow = 2 }, func(running, _ *sched.JobSpec) { running.Deadline = sched.Time(hours(rows["AlexNet"].JCTHours)) },
+		{"deadline of the other", func(p *eaco.Params) { p.Slow = 2 },
+			func(running, _ *sched.JobSpec) { running.Deadline = sched.Time(hours(rows["AlexNet"].JCTHours)) },
 			"slow-down-limit=2\ngpus-it-may-have=8 GPUs\nset-1=8 GPUs of 0: AlexNet would be "},
 		{"too used", nil, func(running, _ *sched.JobSpec) { running.Util = .9 },
 			"slow-down-limit=1.01\ngpus-it-may-have=0 GPUs\ngpus-too-used=8 GPUs\nsets-looked-at=0"},
 		{"memory", nil, func(running, _ *sched.JobSpec) { running.GPUMemGB = 99 },
 			"slow-down-limit=1.01\ngpus-it-may-have=0 GPUs\ngpus-short-of-memory=8 GPUs\nsets-looked-at=0"},
 		{"full", func(p *eaco.Params) { p.Most = 1 }, nil,
-			"slow-down-limit=1.01\nshares-with-nobody=nobody does here\ngpus-it-may-have=0 GPUs\ngpus-not-shared=8 GPUs\nsets-looked-at=0"},
+			"slow-down-limit=1.01\nshares-with-nobody=nobody does here\ngpus-it-may-have=0 GPUs\ngpus-not-shared=8 " +
+				"GPUs\nsets-looked-at=0"},
 		{"its wish", nil, func(_, waiting *sched.JobSpec) { waiting.Share = sched.ShareNever },
-			"slow-down-limit=1.01\nshares-with-nobody=it does not want to\ngpus-it-may-have=0 GPUs\ngpus-not-shared=8 GPUs\nsets-looked-at=0"},
+			"slow-down-limit=1.01\nshares-with-nobody=it does not want to\ngpus-it-may-have=0 " +
+				"GPUs\ngpus-not-shared=8 GPUs\nsets-looked-at=0"},
 		{"its user", func(p *eaco.Params) { p.UserGPUs = 12 }, nil, "slow-down-limit=1.01\nheld-by-its-user=8 GPUs\n"},
 		{"late", nil, func(_, waiting *sched.JobSpec) { waiting.Deadline = 1 }, "slack=-"},
 	} {
@@ -85,17 +88,20 @@ func TestExplainRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Resume(&s.view)
-	if got, want := explained(d, &s.view, running), "jobs-on-its-gpus=1\nslow-down-predicted=1\nslow-down-limit=2"; got != want {
+	if got, want := explained(d, &s.view, running),
+		"jobs-on-its-gpus=1\nslow-down-predicted=1\nslow-down-limit=2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := explained(d, &s.view, id), "slow-down-limit=2\ngpus-it-may-have=8 GPUs\nset-1=8 GPUs of 0: it may have them\nsets-looked-at=1\nfits=8 GPUs of 0"; got != want {
+	if got, want := explained(d, &s.view, id), "slow-down-limit=2\ngpus-it-may-have=8 GPUs\nset-1=8 GPUs of 0: it "+
+		"may have them\nsets-looked-at=1\nfits=8 GPUs of 0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	var out sched.Desired
 	d.Decide(&s.view, &out)
 	for job, name := range []string{"AlexNet", "VGG-16"} {
 		got := explained(d, &s.view, sched.JobID(job))
-		if !strings.HasPrefix(got, "jobs-on-its-gpus=2\nslow-down-predicted=1.") || !strings.Contains(got, "on-trial=VGG-16") {
+		if !strings.HasPrefix(got, "jobs-on-its-gpus=2\nslow-down-predicted=1.") ||
+			!strings.Contains(got, "on-trial=VGG-16") {
 			t.Errorf("%s on trial: %s", name, got)
 		}
 	}
@@ -105,7 +111,9 @@ func TestExplainRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Resume(&s.view)
-		if got := explained(p, &s.view, id); !strings.HasPrefix(got, "could-join=1 jobs\nbest-beside=AlexNet\ndone-together=1.") || !strings.HasSuffix(got, "done-together-least="+least) {
+		if got := explained(p, &s.view, id); !strings.HasPrefix(got,
+			"could-join=1 jobs\nbest-beside=AlexNet\ndone-together=1.") ||
+			!strings.HasSuffix(got, "done-together-least="+least) {
 			t.Errorf("%s", got)
 		}
 		if got, want := explained(p, &s.view, running), "jobs-on-its-gpus=1\nslow-down-predicted=1"; got != want {
@@ -138,14 +146,16 @@ func TestExplainChangesNothing(t *testing.T) {
 			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.FIFOPacked, 1, 0) },
 			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
 		} {
-			m, fresh := drawn(seed, 0.1), func() *interference.Learner { return interference.NewLearner(&interference.History{}) }
+			m := drawn(seed, 0.1)
+			fresh := func() *interference.Learner { return interference.NewLearner(&interference.History{}) }
 			want := m.run(t, build, fresh())
 			got := m.run(t, func(k eaco.Known) (sched.Decider, error) {
 				d, err := build(k)
 				return nosy{d, &trials}, err
 			}, fresh())
 			if !reflect.DeepEqual(got.lines, want.lines) || !reflect.DeepEqual(got.jobs, want.jobs) {
-				t.Fatalf("seed %d: asked, it decided\n%s\nelse\n%s", seed, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
+				t.Fatalf("seed %d: asked, it decided\n%s\nelse\n%s", seed, strings.Join(got.lines, "\n"),
+					strings.Join(want.lines, "\n"))
 			}
 		}
 	}

@@ -74,7 +74,8 @@ func (d *core) LoadRest(b []byte) error {
 	d.dirty = r.Bool()
 	d.loaded = d.loaded[:0]
 	for range r.Count(18) {
-		d.loaded = append(d.loaded, seen{since: sched.Time(r.Int(math.MinInt64, math.MaxInt64)), number: int32(r.Int(0, math.MaxInt32)), use: r.Float(), memGB: r.Float()})
+		d.loaded = append(d.loaded, seen{since: sched.Time(r.Int(math.MinInt64, math.MaxInt64)),
+			number: int32(r.Int(0, math.MaxInt32)), use: r.Float(), memGB: r.Float()})
 	}
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("eaco: memory of GPUs: %w", err)

@@ -43,7 +43,8 @@ func (n *naive) offer(node int) (set []sched.GPUID, mean float64) {
 	need := n.jobs[n.id].Spec
 	for g := sched.GPUID(8 * node); g < sched.GPUID(8*node+8); g++ {
 		use, gb := n.use(g)
-		if tenants := len(n.on(g)); tenants == 0 || tenants < n.p.Most && use <= n.p.Use && gb/nodeGB <= n.p.Memory && nodeGB-gb > float64(need.GPUMemGB) {
+		if tenants := len(n.on(g)); tenants == 0 ||
+			tenants < n.p.Most && use <= n.p.Use && gb/nodeGB <= n.p.Memory && nodeGB-gb > float64(need.GPUMemGB) {
 			set = append(set, g)
 		}
 	}
@@ -76,10 +77,12 @@ func (n *naive) slow(o sched.JobID, gpus, joined []sched.GPUID) float64 {
 		}
 		for _, other := range others {
 			if other != o {
-				set = append(set, interference.Member{Model: n.jobs[other].Spec.Model, Use: float64(n.jobs[other].Spec.Util)})
+				set = append(set, interference.Member{Model: n.jobs[other].Spec.Model,
+					Use: float64(n.jobs[other].Spec.Util)})
 			}
 		}
-		est, err := n.history.Slowdowns(interference.Place{GPU: "v100", How: node.Sharing, Width: int32(len(gpus))}, set, nil)
+		est, err := n.history.Slowdowns(interference.Place{GPU: "v100", How: node.Sharing, Width: int32(len(gpus))},
+			set, nil)
 		if err != nil {
 			panic(err)
 		}
@@ -131,7 +134,8 @@ func (n *naive) fits(set []sched.GPUID) bool {
 	for _, o := range crowd {
 		worst := n.history.Worst(size(o))
 		cost := max(epoch(o)*worst, lasts*(1-1/worst))
-		if s := n.jobs[o].Spec; s.Deadline > 0 && float64(n.jobs[o].Duration)*n.slow(o, n.view.Jobs[o].Target, nil)+cost > float64(s.Deadline) {
+		if s := n.jobs[o].Spec; s.Deadline > 0 && float64(n.jobs[o].Duration)*n.slow(o, n.view.Jobs[o].Target,
+			nil)+cost > float64(s.Deadline) {
 			return false
 		}
 	}
@@ -165,8 +169,9 @@ func company(seed uint64) *naive {
 	n := &naive{still: newStill(nodes), history: &interference.History{}}
 	models := []string{"a", "b", "c"}
 	draw := func(width int) trace.Job {
-		j := trace.Job{Duration: hours(1 + 9*r.Float64()), Spec: sched.JobSpec{Model: models[r.IntN(3)], GPUs: sched.Rigid(width), Epochs: int32(10 + r.IntN(90)),
-			Share: sched.ShareAllow, Util: float32(1+r.IntN(3)) / 8, GPUMemGB: float32(5 + r.IntN(30))}}
+		j := trace.Job{Duration: hours(1 + 9*r.Float64()),
+			Spec: sched.JobSpec{Model: models[r.IntN(3)], GPUs: sched.Rigid(width), Epochs: int32(10 + r.IntN(90)),
+				Share: sched.ShareAllow, Util: float32(1+r.IntN(3)) / 8, GPUMemGB: float32(5 + r.IntN(30))}}
 		if r.IntN(2) == 0 {
 			j.Spec.Deadline = sched.Time(float64(j.Duration) * (1.01 + 0.6*r.Float64()))
 		}
@@ -188,11 +193,13 @@ func company(seed uint64) *naive {
 		if r.IntN(2) == 0 {
 			set, slow = append(set, models[r.IntN(3)]), append(slow, 1+r.Float64()/2)
 		}
-		if err := n.history.Record(interference.Place{GPU: "v100", How: sched.Mechanism(r.IntN(2)), Width: 1 << r.IntN(4)}, set, slow, 0); err != nil {
+		if err := n.history.Record(interference.Place{GPU: "v100", How: sched.Mechanism(r.IntN(2)),
+			Width: 1 << r.IntN(4)}, set, slow, 0); err != nil {
 			panic(err)
 		}
 	}
-	n.p = &eaco.Params{Slow: 1.05 + r.Float64()/3, Use: 0.3 + 0.7*r.Float64(), Memory: 0.3 + 0.7*r.Float64(), Most: 1 + r.IntN(4), Patience: 0.1 + r.Float64()}
+	n.p = &eaco.Params{Slow: 1.05 + r.Float64()/3, Use: 0.3 + 0.7*r.Float64(), Memory: 0.3 + 0.7*r.Float64(),
+		Most: 1 + r.IntN(4), Patience: 0.1 + r.Float64()}
 	n.p.Learner, n.p.Work = interference.NewLearner(n.history), n.still
 	n.id = n.add(draw(1<<r.IntN(4)), -1)
 	return n
@@ -215,7 +222,8 @@ func TestAgainstNaive(t *testing.T) {
 		if len(out.Jobs) > 0 {
 			got = out.Set(&out.Jobs[0])
 		}
-		if want == nil && got != nil && !slices.ContainsFunc(got, func(g sched.GPUID) bool { return len(n.on(g)) > 0 }) {
+		if want == nil && got != nil && !slices.ContainsFunc(got,
+			func(g sched.GPUID) bool { return len(n.on(g)) > 0 }) {
 			continue // GPUs that no one has, on several nodes
 		}
 		if !slices.Equal(got, want) {

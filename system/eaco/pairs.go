@@ -46,7 +46,8 @@ func NewPairs(k Known, r PairRule, seed uint64, userGPUs int) (*Pairs, error) {
 	if k.Work == nil || k.Learner == nil {
 		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
 	}
-	return &Pairs{core: newCore(k, rule{use: math.Inf(1), memory: 1, most: 1}), rule: r, seed: seed, userGPUs: userGPUs}, nil
+	return &Pairs{core: newCore(k, rule{use: math.Inf(1), memory: 1, most: 1}), rule: r, seed: seed,
+		userGPUs: userGPUs}, nil
 }
 
 var (
@@ -190,5 +191,6 @@ func (p *Pairs) fits(v *sched.View, id, o sched.JobID) bool {
 	a, b := v.Jobs[id].Spec, v.Jobs[o].Spec
 	node := &v.Nodes[v.GPUs[p.held[o][0]].Node].Spec
 	known := a.GPUMemGB > 0 && b.GPUMemGB > 0 && node.GPUMemGB > 0
-	return int(a.GPUs.Want) == len(p.held[o]) && a.Types.Has(node.Type) && (!known || a.GPUMemGB+b.GPUMemGB <= node.GPUMemGB)
+	return int(a.GPUs.Want) == len(p.held[o]) && a.Types.Has(node.Type) &&
+		(!known || a.GPUMemGB+b.GPUMemGB <= node.GPUMemGB)
 }

@@ -63,14 +63,14 @@ func TestPredictions(t *testing.T) {
 	rows, l := tables(t), seeded(t, tables(t))
 	place := interference.Place{GPU: "v100", Width: 8}
 	for _, c := range []struct {
-		job, beside, want string
+		job, partner, want string
 	}{{"AlexNet", "VGG-16", "35.804"}, {"AlexNet", "ResNet-50", "35.983"}, {"VGG-16", "AlexNet", "37.216"}} {
-		est, err := l.History.Slowdowns(place, []interference.Member{{Model: c.job}, {Model: c.beside}}, nil)
+		est, err := l.History.Slowdowns(place, []interference.Member{{Model: c.job}, {Model: c.partner}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%.3f", rows[c.job].JCTHours*est[0].Slow); got != c.want {
-			t.Errorf("%s beside %s: %s h, want %s", c.job, c.beside, got, c.want)
+			t.Errorf("%s beside %s: %s h, want %s", c.job, c.partner, got, c.want)
 		}
 	}
 }
@@ -80,7 +80,8 @@ func TestPredictions(t *testing.T) {
 func TestThreshold(t *testing.T) {
 	rows := tables(t)
 	set := rows["AlexNet+ResNet-18+VGG-16"]
-	seen := sched.Event{Time: 2 * hour, Kind: sched.Measured, Job: sched.None, Rate: set.Use, MemGB: float32(set.MaxMemory * nodeGB)}
+	seen := sched.Event{Time: 2 * hour, Kind: sched.Measured, Job: sched.None, Rate: set.Use,
+		MemGB: float32(set.MaxMemory * nodeGB)}
 	for _, c := range []struct {
 		threshold float64
 		need      float32 // GB
@@ -205,8 +206,10 @@ func TestUndo(t *testing.T) {
 	if l.History.Len() < known {
 		t.Errorf("%d sets are known, %d were", l.History.Len(), known)
 	}
-	est, err := l.History.Slowdowns(interference.Place{GPU: "v100", Width: 8}, []interference.Member{{Model: "AlexNet"}, {Model: "VGG-16"}}, nil)
-	if err != nil || est[0].Weight != 2 || math.Abs(est[0].Slow-(0.45/alone+rows["AlexNet+VGG-16"].JCTHours/35.445)/2) > 1e-6 {
+	est, err := l.History.Slowdowns(interference.Place{GPU: "v100", Width: 8},
+		[]interference.Member{{Model: "AlexNet"}, {Model: "VGG-16"}}, nil)
+	if err != nil || est[0].Weight != 2 ||
+		math.Abs(est[0].Slow-(0.45/alone+rows["AlexNet+VGG-16"].JCTHours/35.445)/2) > 1e-6 {
 		t.Errorf("beside VGG-16: %+v (%v), want the mean of the table and of what was measured", est[0], err)
 	}
 }
@@ -219,7 +222,8 @@ func TestWaitForAll(t *testing.T) {
 	resident.Duration, newcomer.Duration = hours(36), hours(36)
 	newcomer.Spec.Submit = sched.Time(hours(1e-6))
 	p := published(t, rows)
-	m := moving{nodes: 1, jobs: []trace.Job{resident, newcomer}, truth: func(*trace.Job, []*trace.Job) float64 { return 1 }}
+	m := moving{nodes: 1, jobs: []trace.Job{resident, newcomer},
+		truth: func(*trace.Job, []*trace.Job) float64 { return 1 }}
 	r := m.run(t, func(k eaco.Known) (sched.Decider, error) { p.Known = k; return eaco.New(p) }, seeded(t, rows))
 	want := []string{"0.0000 VGG-16 started A", "0.0000 AlexNet trial A", "0.8000 AlexNet kept A"}
 	if !slices.Equal(r.lines[:3], want) {
@@ -264,12 +268,14 @@ func TestPairRules(t *testing.T) {
 		{eaco.Gandiva, .50, .49, false}, {eaco.Gandiva, .50, .50, true},
 	} {
 		h := &interference.History{}
-		if err := h.Record(interference.Place{GPU: "v100", Width: 8}, []string{"a", "b"}, []float64{1 / c.a, 1 / c.b}, 0); err != nil {
+		if err := h.Record(interference.Place{GPU: "v100", Width: 8}, []string{"a", "b"}, []float64{1 / c.a, 1 / c.b},
+			0); err != nil {
 			t.Fatal(err)
 		}
 		s := newStill(1)
 		for i, m := range []string{"a", "b"} {
-			s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{Name: m, Model: m, GPUs: sched.Rigid(8), Share: sched.ShareAllow}}, -i)
+			s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{Name: m, Model: m, GPUs: sched.Rigid(8),
+				Share: sched.ShareAllow}}, -i)
 		}
 		d, err := eaco.NewPairs(eaco.Known{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0)
 		if err != nil {

@@ -97,7 +97,8 @@ func (k gpuKind) how() sched.Mechanism { return sched.Mechanism(k & 0xff) }
 const maxKnown = 1 << 16
 
 func newPredictor(l *interference.Learner) *predictor {
-	p := &predictor{learner: l, changes: -1, number: make(map[interference.Member]int32), list: make([]interference.Member, 1), known: make(map[question]float64)}
+	p := &predictor{learner: l, changes: -1, number: make(map[interference.Member]int32),
+		list: make([]interference.Member, 1), known: make(map[question]float64)}
 	return p
 }
 
@@ -129,7 +130,8 @@ func (p *predictor) numberOf(v *sched.View, id sched.JobID, how sched.Mechanism)
 	n := &p.jobs[id]
 	if n.model == 0 {
 		s := v.Jobs[id].Spec
-		n.model, n.used = p.of(interference.Member{Model: s.Model}), p.of(interference.Member{Model: s.Model, Use: float64(s.Util)})
+		n.model, n.used = p.of(interference.Member{Model: s.Model}),
+			p.of(interference.Member{Model: s.Model, Use: float64(s.Util)})
 	}
 	if how == sched.TimeSlicing {
 		return n.model
@@ -149,7 +151,8 @@ func (p *predictor) of(m interference.Member) int32 {
 
 // slow returns how much slower job id, width GPUs wide, is than alone next to others on GPUs like g; itself among
 // others does not count. +Inf: together they ran out of memory before, or nothing can be said of so many.
-func (p *predictor) slow(v *sched.View, g sched.GPUID, width int, id sched.JobID, others []sched.JobID, more sched.JobID) float64 {
+func (p *predictor) slow(v *sched.View, g sched.GPUID, width int, id sched.JobID, others []sched.JobID,
+	more sched.JobID) float64 {
 	k := kindOf(v, g)
 	q, n := question{kind: k, width: int32(width), who: p.numberOf(v, id, k.how())}, 0
 	for i := range len(others) + 1 {

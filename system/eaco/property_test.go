@@ -29,9 +29,12 @@ func drawn(seed uint64, noise float64) *moving {
 	at := 0.0
 	for i := range 3 + r.IntN(8) {
 		at += r.ExpFloat64() * 0.7
-		j := trace.Job{Duration: hours(0.5 + 5*r.Float64()), Spec: sched.JobSpec{Name: fmt.Sprint("j", i), Model: fmt.Sprint("m", r.IntN(5)),
-			GPUs: sched.Rigid([]int{1, 2, 4, 8, 8, 8, 16}[r.IntN(5+m.nodes/2)]), Epochs: int32(4 + r.IntN(30)), Share: sched.ShareAllow, Submit: sched.Time(hours(at)),
-			Util: float32(0.05 + 0.35*r.Float64()), GPUMemGB: float32(3 + 25*r.Float64()), Priority: int32(r.IntN(12) / 11)}}
+		j := trace.Job{Duration: hours(0.5 + 5*r.Float64()),
+			Spec: sched.JobSpec{Name: fmt.Sprint("j", i), Model: fmt.Sprint("m", r.IntN(5)),
+				GPUs: sched.Rigid([]int{1, 2, 4, 8, 8, 8, 16}[r.IntN(5+m.nodes/2)]), Epochs: int32(4 + r.IntN(30)),
+				Share: sched.ShareAllow, Submit: sched.Time(hours(at)),
+				Util: float32(0.05 + 0.35*r.Float64()), GPUMemGB: float32(3 + 25*r.Float64()),
+				Priority: int32(r.IntN(12) / 11)}}
 		if r.IntN(3) > 0 {
 			j.Spec.Deadline = j.Spec.Submit.Add(time.Duration(float64(j.Duration) * (1.02 + r.Float64())))
 		}
@@ -91,7 +94,8 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	if keptAll < rows/4 || undone < rows/20 {
-		t.Errorf("%d jobs with deadlines kept, %d trials undone in %d worlds: too few to say anything", keptAll, undone, rows)
+		t.Errorf("%d jobs with deadlines kept, %d trials undone in %d worlds: too few to say anything", keptAll, undone,
+			rows)
 	}
 	t.Logf("%d worlds: %d jobs with deadlines kept, none late; %d trials undone", rows, keptAll, undone)
 	kept, late := 0, 0
@@ -112,14 +116,16 @@ func TestSharingOff(t *testing.T) {
 			m.jobs[i].Spec.GPUs = sched.Rigid(8)
 		}
 		l := interference.NewLearner(&interference.History{})
-		off := m.run(t, func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Most: 1}) }, l)
+		off := m.run(t, func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Most: 1}) },
+			l)
 		base := m.run(t, func(eaco.Known) (sched.Decider, error) {
 			s := baseline.FIFOSkip(place.Consolidate{})
 			return s.Decider(), nil
 		}, l)
 		for i := range off.jobs {
 			if off.jobs[i].Finish != base.jobs[i].Finish {
-				t.Fatalf("seed %d, job %d: done at %v, the base at %v", seed, i, off.jobs[i].Finish, base.jobs[i].Finish)
+				t.Fatalf("seed %d, job %d: done at %v, the base at %v", seed, i, off.jobs[i].Finish,
+					base.jobs[i].Finish)
 			}
 		}
 	}
@@ -199,7 +205,8 @@ func TestCandidatesAgainstAllSubsets(t *testing.T) {
 		d.Resume(&s.view)
 		d.Decide(&s.view, &out)
 		if !ok != (len(out.Jobs) == 0) {
-			t.Fatalf("seed %d: found %v, all subsets say %v: width %d, use %v, fits %v, deadline %v", seed, len(out.Jobs) > 0, ok, width, use, fits, j.Spec.Deadline)
+			t.Fatalf("seed %d: found %v, all subsets say %v: width %d, use %v, fits %v, deadline %v", seed,
+				len(out.Jobs) > 0, ok, width, use, fits, j.Spec.Deadline)
 		}
 		if !ok {
 			continue
@@ -220,7 +227,8 @@ func TestCandidatesAgainstAllSubsets(t *testing.T) {
 
 // generic are parameters without tables, so that predictions do not depend on widths.
 func generic(testing.TB) eaco.Params {
-	return eaco.Params{Known: eaco.Known{Learner: interference.NewLearner(&interference.History{})}, Slow: math.Inf(1), LateWait: true, Memory: 1}
+	return eaco.Params{Known: eaco.Known{Learner: interference.NewLearner(&interference.History{})}, Slow: math.Inf(1),
+		LateWait: true, Memory: 1}
 }
 
 // bestSubset returns the most use of k nodes that fit, by looking at all subsets.
@@ -252,14 +260,16 @@ func BenchmarkSchedule(b *testing.B) {
 		widths   []int
 		deadline float64
 		learned  bool
-	}{{"first fits", []int{8}, 0, false}, {"none fits", []int{8}, 36.2, false}, {"none fits, learned", []int{8}, 36.2, true},
+	}{{"first fits", []int{8}, 0, false}, {"none fits", []int{8}, 36.2, false},
+		{"none fits, learned", []int{8}, 36.2, true},
 		{"none fits, all widths, learned", []int{1, 2, 4, 8}, 36.2, true}} {
 		b.Run(c.name, func(b *testing.B) {
 			s, p := newStill(1250), generic(b)
 			r := rand.New(rand.NewPCG(1, 1))
 			draw := func(width int, deadline float64) trace.Job {
-				j := trace.Job{Duration: hours(36), Spec: sched.JobSpec{Model: string('a' + rune(r.IntN(4))), GPUs: sched.Rigid(width), Epochs: 90,
-					Share: sched.ShareAllow, Util: 0.1 + 0.2*float32(r.Float64()), GPUMemGB: 10}}
+				j := trace.Job{Duration: hours(36),
+					Spec: sched.JobSpec{Model: string('a' + rune(r.IntN(4))), GPUs: sched.Rigid(width), Epochs: 90,
+						Share: sched.ShareAllow, Util: 0.1 + 0.2*float32(r.Float64()), GPUMemGB: 10}}
 				if deadline > 0 {
 					j.Spec.Deadline = sched.Time(hours(deadline))
 				}
@@ -301,7 +311,8 @@ func BenchmarkSchedule(b *testing.B) {
 				b.Fatalf("%d jobs got GPUs", len(out.Jobs))
 			}
 			slices.Sort(times)
-			for name, at := range map[string]int{"p50-us": len(times) / 2, "p99-us": len(times) * 99 / 100, "max-us": len(times) - 1} {
+			for name, at := range map[string]int{"p50-us": len(times) / 2, "p99-us": len(times) * 99 / 100,
+				"max-us": len(times) - 1} {
 				b.ReportMetric(float64(times[at].Microseconds()), name)
 			}
 		})
@@ -357,7 +368,8 @@ func TestReborn(t *testing.T) {
 				return &reborn{Decider: again(), t: t, build: again}, nil
 			}, fresh())
 			if !slices.Equal(got.lines, want.lines) {
-				t.Fatalf("seed %d: decided\n%s\nwant\n%s", seed, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
+				t.Fatalf("seed %d: decided\n%s\nwant\n%s", seed, strings.Join(got.lines, "\n"),
+					strings.Join(want.lines, "\n"))
 			}
 		}
 	}
@@ -370,7 +382,8 @@ func TestOutOfMemory(t *testing.T) {
 	s.add(job(rows, "VGG-16", 0), 0)
 	s.add(job(rows, "AlexNet", 0), -1)
 	p := published(t, rows)
-	if err := p.Learner.History.RecordOOM(interference.Place{GPU: "v100", Width: 8}, []string{"AlexNet", "VGG-16"}, 0); err != nil {
+	if err := p.Learner.History.RecordOOM(interference.Place{GPU: "v100", Width: 8}, []string{"AlexNet", "VGG-16"},
+		0); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.decide(t, p); got != "B started 8" {
@@ -388,18 +401,21 @@ func TestMechanisms(t *testing.T) {
 		want  string
 	}{
 		{sched.TimeSlicing, 0.1, 1.2, "B started 8"}, {sched.TimeSlicing, 0.1, 1.3, "A trial 8"}, // 1.25, as measured
-		{sched.MPS, 0.1, 1, "A trial 8"}, {sched.MPS, 0.4, 1, "B started 8"}, {sched.MPS, 0.4, 1.04, "A trial 8"}, // uses of 0.6 and 0.9
+		// uses of 0.6 and 0.9
+		{sched.MPS, 0.1, 1, "A trial 8"}, {sched.MPS, 0.4, 1, "B started 8"}, {sched.MPS, 0.4, 1.04, "A trial 8"},
 		{sched.MIG, 0.4, 1, "A trial 8"}, {sched.MIG, 0.55, 1.05, "B started 8"}, // half a GPU each
 	} {
 		s := newStill(2)
 		s.view.Nodes[0].Spec.Sharing = c.how
 		draw := func(model string, util float32) trace.Job {
-			return trace.Job{Duration: hours(10), Spec: sched.JobSpec{Model: model, GPUs: sched.Rigid(8), Epochs: 10, Share: sched.ShareAllow, Util: util, GPUMemGB: 10}}
+			return trace.Job{Duration: hours(10), Spec: sched.JobSpec{Model: model, GPUs: sched.Rigid(8), Epochs: 10,
+				Share: sched.ShareAllow, Util: util, GPUMemGB: 10}}
 		}
 		s.add(draw("a", 0.5), 0)
 		s.add(draw("b", c.util), -1)
 		p := generic(t)
-		if p.Slow = c.limit; p.Learner.History.Record(interference.Place{GPU: "v100", Width: 8}, []string{"a", "b"}, []float64{1.25, 1.25}, 0) != nil {
+		if p.Slow = c.limit; p.Learner.History.Record(interference.Place{GPU: "v100", Width: 8}, []string{"a", "b"},
+			[]float64{1.25, 1.25}, 0) != nil {
 			t.Fatal("not recorded")
 		}
 		if got := s.decide(t, p); got != c.want {
@@ -417,7 +433,8 @@ func TestWrongParams(t *testing.T) {
 	}{
 		{func(p *eaco.Params) { p.Work = nil }, both}, {func(p *eaco.Params) { p.Learner = nil }, both},
 		{func(p *eaco.Params) { p.Use = -1 }, "eaco: thresholds of use -1 and memory 1, want numbers in (0, 1]"},
-		{func(p *eaco.Params) { p.Use = math.NaN() }, "eaco: thresholds of use NaN and memory 1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Use = math.NaN() },
+			"eaco: thresholds of use NaN and memory 1, want numbers in (0, 1]"},
 		{func(p *eaco.Params) { p.Memory = 1.1 }, "eaco: thresholds of use 0.6 and memory 1.1, want numbers in (0, 1]"},
 		{func(p *eaco.Params) { p.Most = 9 }, "eaco: 9 jobs on a GPU, want 1 to 8"},
 		{func(p *eaco.Params) { p.Slow = 0.5 }, "eaco: slow-down limit 0.5, want a number >= 1 or inf"},

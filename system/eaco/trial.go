@@ -33,8 +33,11 @@ const (
 //
 //  1. all keep their deadlines, or their limit, by what History says;
 //  2. none of the jobs there takes part in another trial, and id was not taken off them before;
-//  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over, and all goes on as
-//     before then.
+//  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over,
+//
+// and all goes on as
+//
+//	before then.
 func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) refusal {
 	for i, g := range gpus {
 		if i == 0 || !d.same(v, g, gpus[i-1]) {
@@ -120,7 +123,8 @@ func (d *Decider) keeps(v *sched.View, id sched.JobID, slow float64) bool {
 	if end := v.Jobs[id].Spec.Deadline; end > 0 {
 		return d.know.finish(v, id, slow) <= end
 	}
-	return slow <= d.p.Slow*(1+tolerance) && !math.IsInf(slow, 1) // infinitely slow is what cannot be, whatever the limit
+	// infinitely slow is what cannot be, whatever the limit
+	return slow <= d.p.Slow*(1+tolerance) && !math.IsInf(slow, 1)
 }
 
 // size returns the most jobs that a GPU of job o has, one more with a newcomer.
@@ -242,7 +246,8 @@ func (d *Decider) judge(v *sched.View, id sched.JobID, others []sched.JobID) ver
 		j, m := &v.Jobs[o], &d.jobs[o]
 		alone := d.know.epoch(v, o)
 		switch {
-		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 && !d.keeps(v, o, 1/(j.Rate*d.know.capped(v, o))):
+		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 &&
+			!d.keeps(v, o, 1/(j.Rate*d.know.capped(v, o))):
 			return undo
 		case m.took == 0 || alone == 0:
 			all = wait

@@ -54,7 +54,8 @@ func tables(t testing.TB) map[string]interference.EaCORow {
 func seeded(t testing.TB, rows map[string]interference.EaCORow) *interference.Learner {
 	t.Helper()
 	var list []interference.EaCORow
-	for _, k := range []string{"AlexNet", "ResNet-18", "ResNet-50", "VGG-16", "AlexNet+ResNet-50", "AlexNet+VGG-16", "ResNet-18+VGG-16",
+	for _, k := range []string{"AlexNet", "ResNet-18", "ResNet-50", "VGG-16", "AlexNet+ResNet-50", "AlexNet+VGG-16",
+		"ResNet-18+VGG-16",
 		"AlexNet+ResNet-18+ResNet-50", "AlexNet+ResNet-18+VGG-16", "AlexNet+ResNet-18+ResNet-50+VGG-16"} {
 		list = append(list, rows[k])
 	}
@@ -72,7 +73,8 @@ func seeded(t testing.TB, rows map[string]interference.EaCORow) *interference.Le
 // job returns a job of one of the paper's models: 8 GPUs, 90 epochs.
 func job(rows map[string]interference.EaCORow, model string, deadline float64) trace.Job {
 	r := rows[model]
-	j := trace.Job{Duration: hours(r.JCTHours), Spec: sched.JobSpec{Name: model, Model: model, GPUs: sched.Rigid(8), Epochs: 90, Share: sched.ShareAllow,
+	j := trace.Job{Duration: hours(r.JCTHours), Spec: sched.JobSpec{Name: model, Model: model, GPUs: sched.Rigid(8),
+		Epochs: 90, Share: sched.ShareAllow,
 		Util: float32(r.Use), GPUMemGB: float32(r.MaxMemory * nodeGB)}}
 	if deadline > 0 {
 		j.Spec.Deadline = sched.Time(hours(deadline))
@@ -90,7 +92,8 @@ type still struct {
 func newStill(nodes int) *still {
 	s := &still{view: sched.View{ShareLimit: 4, Types: []string{"v100"}}}
 	for n := range nodes {
-		s.view.Nodes = append(s.view.Nodes, sched.Node{Spec: sched.NodeSpec{Name: fmt.Sprint(n), GPUs: 8, GPUMemGB: nodeGB, Pool: sched.None}, First: sched.GPUID(8 * n)})
+		s.view.Nodes = append(s.view.Nodes, sched.Node{Spec: sched.NodeSpec{Name: fmt.Sprint(n), GPUs: 8,
+			GPUMemGB: nodeGB, Pool: sched.None}, First: sched.GPUID(8 * n)})
 		for range 8 {
 			s.view.GPUs = append(s.view.GPUs, sched.GPU{Node: sched.NodeID(n)})
 		}
@@ -187,7 +190,8 @@ func (r *told) Log(v *sched.View, e *sched.Event) {
 			if len(e.GPUs) > 0 {
 				node = string('A' + rune(e.GPUs[0]/8))
 			}
-			r.lines = append(r.lines, fmt.Sprintf("%.4f %s %s %s", float64(e.Time)/float64(hour), v.Jobs[e.Job].Spec.Name, e.Why.Code, node))
+			r.lines = append(r.lines, fmt.Sprintf("%.4f %s %s %s", float64(e.Time)/float64(hour),
+				v.Jobs[e.Job].Spec.Name, e.Why.Code, node))
 		}
 	case sched.Noted:
 		r.late[v.Jobs[e.Job].Spec.Name] = true
@@ -207,26 +211,30 @@ func (m *moving) run(t testing.TB, build func(k eaco.Known) (sched.Decider, erro
 	}
 	c.Nodes = slices.Clone(c.Nodes)
 	for i := range c.Nodes {
-		c.Nodes[i].GPUMemGB, c.Nodes[i].IdleW, c.Nodes[i].Curve = nodeGB, 650.4, sched.PowerCurve{Scale: 1310.9, Exponent: 1.55}
+		c.Nodes[i].GPUMemGB, c.Nodes[i].IdleW, c.Nodes[i].Curve = nodeGB, 650.4,
+			sched.PowerCurve{Scale: 1310.9, Exponent: 1.55}
 	}
 	tr := &trace.Trace{Jobs: m.jobs}
-	d, err := sim.New(tr, c, sim.Options{Inject: m.inject, Runtime: sim.Runtime{Interference: m.truth, Restart: m.restart,
-		EpochEnd: func(j *trace.Job, n int) time.Duration {
-			if n > int(j.Spec.Epochs) {
-				return math.MaxInt64
-			}
-			return time.Duration(float64(j.Duration) * float64(n) / float64(j.Spec.Epochs))
-		}}})
+	d, err := sim.New(tr, c, sim.Options{Inject: m.inject,
+		Runtime: sim.Runtime{Interference: m.truth, Restart: m.restart,
+			EpochEnd: func(j *trace.Job, n int) time.Duration {
+				if n > int(j.Spec.Epochs) {
+					return math.MaxInt64
+				}
+				return time.Duration(float64(j.Duration) * float64(n) / float64(j.Spec.Epochs))
+			}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec, err := build(eaco.Known{Work: tr.Oracle(), Learner: l, Restart: func(string) time.Duration { return m.restart }})
+	dec, err := build(eaco.Known{Work: tr.Oracle(), Learner: l,
+		Restart: func(string) time.Duration { return m.restart }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec, r := metrics.NewRecorder(len(m.jobs)), &told{kept: map[string]bool{}, late: map[string]bool{}}
 	state := engine.NewState(eventlog.Header{ShareLimit: 4, Types: c.Types})
-	if err := engine.Run(context.Background(), state, d, dec, engine.Options{Sinks: []eventlog.Sink{rec, r}}); err != nil {
+	if err := engine.Run(context.Background(), state, d, dec,
+		engine.Options{Sinks: []eventlog.Sink{rec, r}}); err != nil {
 		t.Fatal(err)
 	}
 	r.Result, r.jobs = rec.Result("eaco"), rec.Jobs

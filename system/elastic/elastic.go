@@ -109,7 +109,7 @@ func PolluxAutoscale(k Known, p Params, utility float64, perNode, most int, rent
 	by := s.Allocate.(*allocate.Divide)
 	scale := &allocate.Autoscale{Divide: by, Pollux: by.Rule.(*allocate.Pollux), Utility: utility, Most: most,
 		Interval: s.Round}
-	rent.Demand, rent.Drain = provision.Told(scale.GPUs), true
+	rent.Demand, rent.Drain = provision.Reported(scale.GPUs), true
 	s.Allocate, s.Provision = scale, append(s.Provision, scale, &rent)
 	s.Replace, s.Move = true, unmoved{} // off the nodes that drain
 	return s

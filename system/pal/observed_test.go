@@ -21,12 +21,12 @@ import (
 // forgetful is PAL with observed classes that is saved and loaded into a new one between any two instants.
 type forgetful struct {
 	sched.Decider
-	make func() (sched.Decider, *place.Observed)
-	seen *place.Observed
-	told map[string]int // class of each model at the last decision
-	keep bool           // it forgets nothing after all
-	due  bool
-	v    *sched.View
+	make     func() (sched.Decider, *place.Observed)
+	seen     *place.Observed
+	reported map[string]int // class of each model at the last decision
+	keep     bool           // it forgets nothing after all
+	due      bool
+	v        *sched.View
 }
 
 func (f *forgetful) Observe(v *sched.View, e *sched.Event) {
@@ -38,7 +38,7 @@ func (f *forgetful) Decide(v *sched.View, d *sched.Desired) {
 	f.Decider.Decide(v, d)
 	f.due = true
 	for j := range v.Jobs {
-		f.told[v.Jobs[j].Spec.Model] = f.seen.Class(v, sched.JobID(j))
+		f.reported[v.Jobs[j].Spec.Model] = f.seen.Class(v, sched.JobID(j))
 	}
 }
 
@@ -91,7 +91,7 @@ func TestClassesAreObserved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &forgetful{keep: keep, told: map[string]int{}, make: func() (sched.Decider, *place.Observed) {
+		f := &forgetful{keep: keep, reported: map[string]int{}, make: func() (sched.Decider, *place.Observed) {
 			seen := place.NewObserved(scores)
 			k := pal.Beliefs{Scores: place.NewScores(variability.Rule{}.All(scores), seen.Class),
 				Penalty: place.TwoLevel(1.7), Work: tr.Oracle(), Observed: seen}
@@ -103,11 +103,11 @@ func TestClassesAreObserved(t *testing.T) {
 			engine.Options{Sinks: []eventlog.Sink{f, &h}}); err != nil {
 			t.Fatal(err)
 		}
-		return h.Sum(), f.told
+		return h.Sum(), f.reported
 	}
-	kept, told := run(true)
-	if told["dense"] != 0 || told["sparse"] != 1 {
-		t.Errorf("told %v, want dense 0, sparse 1", told)
+	kept, reported := run(true)
+	if reported["dense"] != 0 || reported["sparse"] != 1 {
+		t.Errorf("told %v, want dense 0, sparse 1", reported)
 	}
 	if lost, _ := run(false); lost != kept {
 		t.Errorf("saved and loaded all along the events differ")

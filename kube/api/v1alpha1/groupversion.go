@@ -43,6 +43,6 @@ const (
 	AnnotationProgress = "trainyard.dev/progress"
 	// AnnotationContainer names, on a pod of a job, the container that trains: webhooks may put others before it.
 	AnnotationContainer = "trainyard.dev/container"
-	// AnnotationFate says, on a TrainingJob, how an attempt ended whose pods are being deleted because of it.
-	AnnotationFate = "trainyard.dev/fate"
+	// AnnotationDeletion says, on a TrainingJob, how an attempt ended whose pods are being deleted because of it.
+	AnnotationDeletion = "trainyard.dev/fate"
 )

@@ -97,13 +97,13 @@ func (e *ending) keep(attempt int32) string {
 func (as *Attempts) keptEnding(ctx context.Context, api observer.API, a *live, up bool) (*ending, error) {
 	tj := new(v1alpha1.TrainingJob)
 	found, err := api.Ask(ctx, a.Key, tj)
-	text := tj.Annotations[v1alpha1.AnnotationFate]
+	text := tj.Annotations[v1alpha1.AnnotationDeletion]
 	if err != nil || !found || tj.UID != a.UID || text == "" {
 		return nil, err
 	}
 	var kept keptEnding
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		err = fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationFate, err)
+		err = fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationDeletion, err)
 		as.o.Log.Warn("how an attempt ended is found out again", "job", a.Key, "error", err)
 		return nil, nil
 	}

@@ -236,7 +236,7 @@ func TestKeptEnding(t *testing.T) {
 			b.as.Adopt(b.v, 0)
 			tj := objects.Job("train", 2, nil)
 			err := b.Get(t.Context(), client.ObjectKeyFromObject(tj), tj)
-			tj.Annotations = map[string]string{v1alpha1.AnnotationFate: c.kept}
+			tj.Annotations = map[string]string{v1alpha1.AnnotationDeletion: c.kept}
 			if err = errors.Join(err, b.Update(t.Context(), tj)); err != nil {
 				t.Fatal(err)
 			}

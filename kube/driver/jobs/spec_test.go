@@ -74,14 +74,14 @@ func TestSizeOfJob(t *testing.T) {
 	if was < MaxSize-2000 || was > MaxSize {
 		t.Fatalf("%d bytes", was)
 	}
-	tj.Annotations[v1alpha1.AnnotationFate] = strings.Repeat("f", 3000)
+	tj.Annotations[v1alpha1.AnnotationDeletion] = strings.Repeat("f", 3000)
 	tj.ManagedFields = []metav1.ManagedFieldsEntry{
 		{FieldsV1: metav1.NewFieldsV1(`"` + strings.Repeat("m", 3000) + `"`)}}
 	tj.Status.Reason = strings.Repeat("r", 3000)
 	if now := sizeOf(tj); now != was {
 		t.Errorf("%d bytes, %d before", now, was)
 	}
-	if tj.Annotations[v1alpha1.AnnotationFate] == "" {
+	if tj.Annotations[v1alpha1.AnnotationDeletion] == "" {
 		t.Error("the annotation went")
 	}
 	if tj.Annotations["note"] += strings.Repeat("n", 2000); Possible(tj) == nil {

@@ -27,7 +27,7 @@ const endingTime = 10 * time.Second
 // wait for one that failed.
 func (o *Objects) noteEnding(ctx context.Context, a *Attempt, ending string) {
 	soon, cancel := context.WithTimeout(ctx, endingTime)
-	err := o.annotate(soon, a, v1alpha1.AnnotationFate, ending)
+	err := o.annotate(soon, a, v1alpha1.AnnotationDeletion, ending)
 	cancel()
 	o.writers.Warn(ctx, err, "how an attempt ends cannot be kept", "job", a.Key, "attempt", a.Number)
 }

@@ -17,7 +17,7 @@ import (
 func (a *Attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.EnvVar) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
-	here := task.Told{
+	here := task.Variables{
 		Job: a.Job, Attempt: a.Number, GPUs: a.Width(), Checkpoint: tj.Spec.Checkpoint.Path, Grace: grace(tj),
 		Config: a.Config, Devices: a.uuids(r),
 	}

@@ -60,9 +60,9 @@ func TestRestartAndAudit(t *testing.T) {
 		t.Errorf("after the restart: %v", err)
 	}
 
-	nobody := c.Config()
-	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
-	denied := kubernetes.NewForConfigOrDie(nobody).CoreV1().ConfigMaps("default")
+	none := c.Config()
+	none.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
+	denied := kubernetes.NewForConfigOrDie(none).CoreV1().ConfigMaps("default")
 	if err := denied.Delete(ctx, "kept", metav1.DeleteOptions{}); err == nil {
 		t.Error("nobody may delete")
 	}

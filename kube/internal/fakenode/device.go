@@ -34,7 +34,7 @@ func (b books) release(p *pod, gpus int) {
 }
 
 // wish is a GPU that a pod is to get.
-type wish struct {
+type wanted struct {
 	gpu
 	holder
 	name string // as it was named, for messages
@@ -42,9 +42,9 @@ type wish struct {
 
 // take gives the GPUs to the pod, notes a violation for each that another must not share with it, and returns their
 // UUIDs. Both run then, as they would on real hardware. Callers hold mu.
-func (f *Fleet) take(p *pod, wishes []wish) []string {
+func (f *Fleet) take(p *pod, requests []wanted) []string {
 	var uuids []string
-	for _, w := range wishes {
+	for _, w := range requests {
 		holders := f.books[w.gpu]
 		for _, h := range holders {
 			if !f.mayShare(h, w.holder, len(holders)) {
@@ -69,7 +69,7 @@ func (f *Fleet) mayShare(a, b holder, n int) bool {
 }
 
 // wishes returns the GPUs that the pod is to get, or why it cannot start yet. Callers hold mu.
-func (f *Fleet) wishes(p *pod) (wishes []wish, wait string) {
+func (f *Fleet) requests(p *pod) (requests []wanted, wait string) {
 	for _, ref := range p.first.Spec.ResourceClaims {
 		claim := f.claim(p.at, ref)
 		switch {
@@ -85,21 +85,21 @@ func (f *Fleet) wishes(p *pod) (wishes []wish, wait string) {
 				continue
 			}
 			h := holder{pod: p, claim: string(claim.UID), part: r.ShareID != nil}
-			wishes = append(wishes, wish{gpu{r.Pool, f.index(r.Device, "gpu-")}, h, r.Device})
+			requests = append(requests, wanted{gpu{r.Pool, f.index(r.Device, "gpu-")}, h, r.Device})
 		}
 	}
-	wishes = append(wishes, f.visible(p)...)
-	counted, ok := f.counted(p, wishes)
+	requests = append(requests, f.visible(p)...)
+	counted, ok := f.counted(p, requests)
 	if !ok {
 		return nil, "not enough GPUs of the device plugin are free"
 	}
-	wishes = append(wishes, counted...)
-	for _, w := range wishes {
+	requests = append(requests, counted...)
+	for _, w := range requests {
 		if w.gpu.node != p.node.name || p.node.hidden || w.index < 0 {
 			return nil, noDevice + w.name + " of " + w.gpu.node
 		}
 	}
-	return wishes, ""
+	return requests, ""
 }
 
 // noDevice starts the reason of a pod that waits for a GPU which its node does not have.
@@ -143,7 +143,7 @@ func reserved(claim *resourcev1.ResourceClaim, pod *corev1.Pod) bool {
 const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
 
 // visible returns the GPUs that the pod names in its environment, by value or by an annotation (downward API).
-func (f *Fleet) visible(p *pod) []wish {
+func (f *Fleet) visible(p *pod) []wanted {
 	var value string
 	for _, e := range p.first.Spec.Containers[0].Env {
 		if e.Name != visibleDevices {
@@ -158,24 +158,24 @@ func (f *Fleet) visible(p *pod) []wish {
 	if value == "" || value == "none" || value == "void" {
 		return nil
 	}
-	var wishes []wish
+	var requests []wanted
 	for uuid := range strings.SplitSeq(value, ",") {
 		g := gpu{p.node.name, f.index(uuid, uuidPrefix(p.node.name))}
-		wishes = append(wishes, wish{g, holder{pod: p}, uuid})
+		requests = append(requests, wanted{g, holder{pod: p}, uuid})
 	}
-	return wishes
+	return requests
 }
 
 // counted chooses the GPUs of a pod that asks for a number of them: the first that no one has.
-func (f *Fleet) counted(p *pod, others []wish) (wishes []wish, ok bool) {
+func (f *Fleet) counted(p *pod, others []wanted) (requests []wanted, ok bool) {
 	asked := p.first.Spec.Containers[0].Resources.Limits[plugin]
 	n := int(asked.Value())
-	for i := 0; i < f.options.GPUs && len(wishes) < n; i++ {
+	for i := 0; i < f.options.GPUs && len(requests) < n; i++ {
 		g := gpu{p.node.name, i}
-		taken := slices.ContainsFunc(others, func(w wish) bool { return w.gpu == g })
+		taken := slices.ContainsFunc(others, func(w wanted) bool { return w.gpu == g })
 		if len(f.books[g]) == 0 && !taken {
-			wishes = append(wishes, wish{g, holder{pod: p}, deviceName(i)})
+			requests = append(requests, wanted{g, holder{pod: p}, deviceName(i)})
 		}
 	}
-	return wishes, len(wishes) == n
+	return requests, len(requests) == n
 }

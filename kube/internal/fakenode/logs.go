@@ -32,7 +32,7 @@ func (j *journal) write(at time.Time, text string) {
 			j.text, j.at = append(j.text, line), append(j.at, at)
 		}
 	}
-	j.tell()
+	j.report()
 }
 
 // end says that nothing more will come.
@@ -40,10 +40,10 @@ func (j *journal) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.over = true
-	j.tell()
+	j.report()
 }
 
-func (j *journal) tell() {
+func (j *journal) report() {
 	close(j.news)
 	j.news = make(chan struct{})
 }

@@ -93,7 +93,7 @@ func (p *pod) live() {
 // prepare waits until the pod may start, takes its GPUs and waits for the delay of the start. It says no where the pod
 // is deleted before.
 func (p *pod) prepare() (gpus []string, ok bool) {
-	f, told := p.fleet, ""
+	f, reported := p.fleet, ""
 	for f.audible(p.ctx, p.node) {
 		gpus, why, stopping := f.tryStart(p)
 		if stopping {
@@ -109,8 +109,8 @@ func (p *pod) prepare() (gpus []string, ok bool) {
 			}
 			return gpus, true
 		}
-		if why != told {
-			told = why
+		if why != reported {
+			reported = why
 			p.report(p.ctx, p.waiting(why))
 		}
 		select {
@@ -131,14 +131,14 @@ func (f *Fleet) tryStart(p *pod) (gpus []string, why string, stopping bool) {
 	if p.node.fails != "" {
 		return nil, failing + p.node.fails, false
 	}
-	wishes, why := f.wishes(p)
+	requests, why := f.requests(p)
 	if strings.HasPrefix(why, noDevice) && !p.node.hidden {
 		f.violate("pod %s is to have what its node %s has not: %s", p.key(), p.node.name, why)
 	}
 	if why != "" {
 		return nil, why, false
 	}
-	return f.take(p, wishes), "", false
+	return f.take(p, requests), "", false
 }
 
 // pause waits, and says whether the pod is still to start afterwards.
@@ -199,16 +199,16 @@ func (p *pod) execute(gpus []string) int {
 	go func() {
 		exit <- p.fleet.options.Run(&Process{Pod: p.first, GPUs: gpus, Term: term, Kill: kill, journal: p.journal})
 	}()
-	var told time.Time // when SIGTERM was sent
+	var reported time.Time // when SIGTERM was sent
 	var deadline <-chan time.Time
 	for {
 		grace, stopping := p.grace()
-		if stopping && told.IsZero() {
-			told = time.Now()
+		if stopping && reported.IsZero() {
+			reported = time.Now()
 			close(term)
 		}
 		if stopping {
-			deadline = time.After(time.Until(told.Add(grace))) // a second deletion may have shortened it
+			deadline = time.After(time.Until(reported.Add(grace))) // a second deletion may have shortened it
 		}
 		select {
 		case code := <-exit:

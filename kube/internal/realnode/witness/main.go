@@ -23,7 +23,7 @@ import (
 type Given struct {
 	Job, Attempt, Resume string
 	Given                []string // UUIDs, from CDI, sorted
-	Told                 []string // UUIDs, from TRAINYARD_DEVICES, sorted
+	Reported             []string // UUIDs, from TRAINYARD_DEVICES, sorted
 	Width                string
 	Meets                map[string]string // how the ranks of a gang find each other: variables of the names meets
 	Time                 time.Time
@@ -44,8 +44,8 @@ func main() {
 		fail(fmt.Errorf("%d arguments, want a file and a program", len(os.Args)-1))
 	}
 	g := Given{Job: os.Getenv("TRAINYARD_JOB_ID"), Attempt: os.Getenv("TRAINYARD_ATTEMPT"),
-		Resume: os.Getenv("TRAINYARD_RESUME"),
-		Told:   strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"),
+		Resume:   os.Getenv("TRAINYARD_RESUME"),
+		Reported: strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"),
 		Meets: make(map[string]string), Time: time.Now()}
 	for _, name := range meets {
 		g.Meets[name] = os.Getenv(name)
@@ -56,7 +56,7 @@ func main() {
 		}
 	}
 	slices.Sort(g.Given)
-	slices.Sort(g.Told)
+	slices.Sort(g.Reported)
 	if err := g.appendTo(os.Args[1]); err != nil {
 		fail(err)
 	}
