@@ -50,9 +50,6 @@ func (s *State) Expect(jobs int) {
 // View returns the state for reading. It stays the same object for the life of s.
 func (s *State) View() *sched.View { return &s.view }
 
-// Live returns the number of jobs that have arrived and are not done.
-func (s *State) Live() int { return s.live }
-
 // worklist lists jobs for the next Reconcile, each once.
 type worklist struct {
 	jobs   []sched.JobID // in order of first mention

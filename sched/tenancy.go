@@ -21,11 +21,6 @@ func (t *tenancy) Owner(g GPUID) JobID {
 	return t.tenant[int(g)*t.limit]
 }
 
-// Tenants returns the jobs that have booked GPU g, in order of JobID. It is valid until the next change.
-func (t *tenancy) Tenants(g GPUID) []JobID {
-	return t.tenant[int(g)*t.limit:][:t.tenants[g]]
-}
-
 // Untaken reports whether no GPU of gpus has a tenant, usable or not: whether who left it can have it back.
 func (t *tenancy) Untaken(gpus []GPUID) bool {
 	for _, g := range gpus {

@@ -108,14 +108,6 @@ func (b typeBooks) MaxFree(t TypeID) int {
 	return book.maxFree
 }
 
-// NodesWith returns how many nodes of type t have exactly f free GPUs.
-func (b typeBooks) NodesWith(t TypeID, f int) int {
-	if f >= len(b[t].count) {
-		return 0
-	}
-	return int(b[t].count[f])
-}
-
 // NodesOf returns how many nodes of type t have exactly n usable GPUs, free or not.
 func (b typeBooks) NodesOf(t TypeID, n int) int {
 	if n >= len(b[t].size) {

@@ -96,7 +96,7 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 			if nodes <= need {
 				f = 0
 			}
-			return skew.SpreadFactor(f)
+			return 1 + float64(skew.Penalty*f)
 		}}
 	d, err := sim.New(tr, c, sim.Options{Runtime: r})
 	if err != nil {

@@ -39,7 +39,7 @@ func BenchmarkGunzipPhilly(b *testing.B) {
 // BenchmarkParse reads a million generated jobs from plain text.
 func BenchmarkParse(b *testing.B) {
 	var text bytes.Buffer
-	if err := Generate(million).WriteCSV(&text); err != nil {
+	if err := Generate(million).Write(&text, "trainyard", false); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(text.Len()))
@@ -57,7 +57,7 @@ func BenchmarkConvert(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := Generate(million).WriteCSV(f); err != nil {
+	if err := Generate(million).Write(f, "trainyard", false); err != nil {
 		b.Fatal(err)
 	}
 	f.Close()
@@ -81,7 +81,7 @@ func BenchmarkGenerate(b *testing.B) {
 func BenchmarkWriteCSV(b *testing.B) {
 	t := Generate(million)
 	for b.Loop() {
-		if err := t.WriteCSV(io.Discard); err != nil {
+		if err := t.Write(io.Discard, "trainyard", false); err != nil {
 			b.Fatal(err)
 		}
 	}

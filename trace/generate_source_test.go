@@ -42,7 +42,8 @@ func TestWaysToGenerateAgree(t *testing.T) {
 			t.Errorf("%s: what is written is not what is generated: %v", name, err)
 		}
 		var whole bytes.Buffer
-		if err := (&Trace{Jobs: want}).WriteCSV(&whole); err != nil || !bytes.Equal(whole.Bytes(), text.Bytes()) {
+		if err := (&Trace{Jobs: want}).Write(&whole, "trainyard", false); err != nil ||
+			!bytes.Equal(whole.Bytes(), text.Bytes()) {
 			t.Errorf("%s: written as it is made and afterwards, the text differs (%v)", name, err)
 		}
 		short := g

@@ -227,7 +227,7 @@ func TestSamples(t *testing.T) {
 func roundTrip(t *testing.T, from *Trace) {
 	t.Helper()
 	var first, second bytes.Buffer
-	if err := from.WriteCSV(&first); err != nil {
+	if err := from.Write(&first, "trainyard", false); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Parse(bytes.NewReader(first.Bytes()), "again.csv", Options{Format: "trainyard"})
@@ -240,7 +240,7 @@ func roundTrip(t *testing.T, from *Trace) {
 	if len(again.Warnings) > 1 || len(again.Warnings) == 1 && !strings.HasSuffix(again.Warnings[0], partsBooked) {
 		t.Errorf("warnings %q about what was written", again.Warnings)
 	}
-	if err := again.WriteCSV(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+	if err := again.Write(&second, "trainyard", false); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Errorf("written twice, the file differs (%v)", err)
 	}
 }
@@ -328,12 +328,12 @@ func TestWriteCSVRefusesWhatItWouldLose(t *testing.T) {
 				`there is no column`},
 	} {
 		var out bytes.Buffer
-		err := (&Trace{Jobs: []Job{with(good, c.change)}}).WriteCSV(&out)
+		err := (&Trace{Jobs: []Job{with(good, c.change)}}).Write(&out, "trainyard", false)
 		if err == nil || err.Error() != c.want || out.Len() > 0 {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
-	err := (&Trace{Jobs: []Job{good, good}}).WriteCSV(new(bytes.Buffer))
+	err := (&Trace{Jobs: []Job{good, good}}).Write(new(bytes.Buffer), "trainyard", false)
 	if want := `trace: write: job 1 "a": an earlier job has that name, want a name of its own`; err == nil ||
 		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

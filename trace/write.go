@@ -45,11 +45,6 @@ func newOutput(format string, notes bool) (output, error) {
 		strings.Join(Written(), ", "))
 }
 
-// WriteCSV writes t in Trainyard's own format: the four columns that must be there, then those optional ones that some
-// job has a value for. Parse of what it wrote gives equal Jobs; Path, Format, Warnings and Zone are not kept. It fails
-// before writing anything if a job says something for which the format has no column or which Parse would refuse.
-func (t *Trace) WriteCSV(w io.Writer) error { return t.Write(w, trainyardLayout.name, false) }
-
 // Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own starts with comment
 // lines that say what is known of the trace: source, origin of times, rows left out; Parse takes Source and Origin from
 // them. A file in SWF always says so; it keeps of a job what SWF has fields for: submission, width, run time, state,

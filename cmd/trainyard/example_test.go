@@ -16,7 +16,7 @@ const exampleTrace = "../../examples/testbed.csv"
 // TestExampleTrace checks that the bundled trace is what its generator makes.
 func TestExampleTrace(t *testing.T) {
 	var want bytes.Buffer
-	if err := trace.Testbed(1).WriteCSV(&want); err != nil {
+	if err := trace.Testbed(1).Write(&want, "trainyard", false); err != nil {
 		t.Fatal(err)
 	}
 	if *rewrite {
@@ -29,6 +29,7 @@ func TestExampleTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s differs from trace.Testbed(1); go test ./cmd/trainyard -run TestExampleTrace -rewrite", exampleTrace)
+		t.Errorf("%s differs from trace.Testbed(1); go test ./cmd/trainyard -run TestExampleTrace -rewrite",
+			exampleTrace)
 	}
 }

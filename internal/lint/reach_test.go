@@ -91,7 +91,18 @@ var keptUnreached = []struct{ name, reason string }{
 	{"model/speedup.ReduceTable.Seconds", points},
 	{"model/variability.Synergy", published},
 	{"trace.Fixed...", "the law by which tests know the mean of a trace in closed form"},
+	{"model/remaining.Estimator.Residual", quantile},
+	{"model/remaining.lindy", quantile},
+	{"model/remaining.window.quantile", quantile},
+	{"model/speedup.Power.At", law},
+	{"model/speedup.Proportional.At", law},
+	{"trace.Generator.All", "programs take jobs one by one by it; the verb writes jobs without making any"},
 }
+
+const (
+	law      = "programs that make workloads follow it, as the tests of the experiments do"
+	quantile = "programs ask by it when a job has ended with so much certainty"
+)
 
 const (
 	kit       = "a kit that tests of several packages share"

@@ -56,11 +56,10 @@ func TestPriors(t *testing.T) {
 // 14 GB free, a job of 4 GB on each.
 func TestMemoryRules(t *testing.T) {
 	free := []float64{2, 14}
-	if !interference.FitsSum(free, 8) || interference.FitsEach(free, 4) {
-		t.Error("want the sum to do and the least not")
+	if !interference.FitsSum(free, 8) {
+		t.Error("want the sum to do")
 	}
-	if interference.FitsSum(free, 16) || interference.FitsEach(free, 2) || interference.FitsEach(nil, 0) ||
-		!interference.FitsEach(free, 1.9) {
+	if interference.FitsSum(free, 16) {
 		t.Error("want more free memory than is needed, not as much")
 	}
 }

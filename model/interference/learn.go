@@ -3,7 +3,6 @@ package interference
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -231,18 +230,6 @@ func (l *Learner) Alone(p Place, model string) (time.Duration, bool) {
 		return 0, false
 	}
 	return sched.Seconds(e.slow[0].mean), true
-}
-
-// ReportAlone takes the epoch time of a model alone as known from elsewhere.
-func (l *Learner) ReportAlone(p Place, model string, epoch time.Duration) error {
-	if err := checkSet(p, []string{model}); err != nil {
-		return err
-	}
-	if epoch <= 0 {
-		return fmt.Errorf("interference: epoch %v of %q, want > 0", epoch, model)
-	}
-	l.alone.time(p, model, epoch.Seconds(), 0)
-	return nil
 }
 
 // outOfMemory is what CUDA and the frameworks on it say when device memory is short.

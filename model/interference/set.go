@@ -70,12 +70,6 @@ func FitsSum(free []float64, need float64) bool {
 	return sum > need
 }
 
-// FitsEach reports whether a data-parallel job fits, which needs its memory on every GPU: the least free memory exceeds
-// perGPU.
-func FitsEach(free []float64, perGPU float64) bool {
-	return len(free) > 0 && slices.Min(free) > perGPU
-}
-
 // Estimate is a slow-down and how well it is known.
 type Estimate struct {
 	Slow   float64 // >= what the source says

@@ -268,14 +268,6 @@ func gavelJob(text string) (model string, width int32, err error) {
 	return model, int32(n), nil
 }
 
-// Combined returns the sum over both jobs of shared over alone throughput; 0 if the pair was not run.
-func (p *Pair) Combined() float64 {
-	if p.Alone[0] == 0 || p.Alone[1] == 0 {
-		return 0
-	}
-	return p.Shared[0]/p.Alone[0] + p.Shared[1]/p.Alone[1]
-}
-
 // GavelSets returns the pairs that ran: a pair that is there from both sides counts once.
 func GavelSets(pairs []Pair) []Set {
 	var sets []Set

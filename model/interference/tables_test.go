@@ -171,7 +171,7 @@ func TestGavelPairs(t *testing.T) {
 		if all++; p.Shared[0] == 0 && p.Shared[1] == 0 {
 			continue
 		}
-		c := p.Combined()
+		c := p.Shared[0]/p.Alone[0] + p.Shared[1]/p.Alone[1]
 		ran, sum = append(ran, c), sum+c
 		if c < 1 {
 			below++

@@ -14,7 +14,7 @@ func Example() {
 	}
 	log := "0.1 4194304\n0.2 12582912\n0.9 4194304\n1.0 12582912\n"
 	p, err := skew.ParseLog(strings.NewReader(log), "mine.log")
-	fmt.Println(p.Tensors, p.Skew(), skew.SpreadFactor(p.Skew()), err)
+	fmt.Println(p.Tensors, p.Skew(), 1+skew.Penalty*p.Skew(), err)
 	// Output:
 	// VGG-16: known true, consolidate true
 	// ResNet-50: known true, consolidate false

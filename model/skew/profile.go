@@ -34,14 +34,3 @@ func (p Profile) Skew() float64 {
 	}
 	return largest / total
 }
-
-// SpreadFactor returns by how much longer an iteration takes when a gang is spread over more nodes than it needs:
-// 1 + Penalty*skew, and 1 for skew <= 0. It is >= 1; a gang on as few nodes as possible has factor 1.
-//
-// Deviation: ours, a proposal; see Penalty.
-func SpreadFactor(skew float64) float64 {
-	if !(skew > 0) {
-		return 1
-	}
-	return 1 + float64(Penalty*skew)
-}

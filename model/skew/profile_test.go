@@ -63,16 +63,6 @@ func TestPSImbalanceAgainstSkew(t *testing.T) {
 	}
 }
 
-func TestSpreadFactor(t *testing.T) {
-	for _, tt := range []struct{ skew, want float64 }{
-		{-1, 1}, {0, 1}, {math.NaN(), 1}, {0.25, 1.25}, {1, 2},
-	} {
-		if got := SpreadFactor(tt.skew); got != tt.want {
-			t.Errorf("SpreadFactor(%v) = %v, want %v", tt.skew, got, tt.want)
-		}
-	}
-}
-
 // PSImbalance returns the load of the busiest of k parameter servers over their mean load when tensors (sizes in any
 // unit, >= 0) are dealt to them round-robin in the order given: 1 is even, k is all on one. Servers that get no tensor
 // count. It is 1 if there is nothing to deal, and panics unless k > 0.

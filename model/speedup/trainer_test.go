@@ -203,8 +203,8 @@ func TestStatistics(t *testing.T) {
 		m := m0 + r.IntN(1<<14)
 		scale := float64(m) / float64(m0)
 		gain := Gain(sqr, variance, scale)
-		phi := NoiseScale(sqr, variance, float64(m0))
-		if want := scale * Efficiency(phi, float64(m0), float64(m)); math.Abs(gain/want-1) > 1e-12 {
+		phi := float64(m0) * variance / sqr // the noise scale
+		if want := scale * (phi + float64(m0)) / (phi + float64(m)); math.Abs(gain/want-1) > 1e-12 {
 			t.Fatalf("gain %v, but by efficiency %v", gain, want)
 		}
 		ada := AdaScaleLR(m, m0, sqr, variance)
@@ -215,11 +215,6 @@ func TestStatistics(t *testing.T) {
 	if LinearLR(256, 64) != 4 || SquareRootLR(256, 64) != 2 || AdaScaleLR(64, 64, 1, 5) != 1 ||
 		AdaScaleLR(128, 64, 1, 3) != 1.6 {
 		t.Error("factors on the learning rate differ from 4, 2, 1 and 1.6")
-	}
-	noise := &Noise{Start: 64, Phases: []NoisePhase{{1000, 64}, {500, 1e6}}}
-	if s := noise.Sizes(); len(s) != 2 || s[0] != 1000 || s[1] != 500 || noise.Gain(0, 64) != 64 ||
-		noise.Gain(0, 192) != 96 {
-		t.Errorf("noise: sizes %v, gain %v with batch 192, want 96", s, noise.Gain(0, 192))
 	}
 	if Gain(0, 1, 8) != 8 || Gain(1, 0, 8) != 1 {
 		t.Error("all noise is worth the whole batch, no noise nothing")

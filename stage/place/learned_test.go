@@ -29,7 +29,7 @@ func spreadPenalty(_ *sched.View, t *trace.Job, _ []sched.GPUID, nodes, need int
 		return 1
 	}
 	f, _ := skew.Of(t.Spec.Model)
-	return skew.SpreadFactor(f)
+	return 1 + float64(skew.Penalty*f)
 }
 
 // mixed is a trace of gangs on nodes of four GPUs, so busy that gangs are spread where they may be. No model suffers

@@ -337,6 +337,3 @@ func (s *Stragglers) worth(v *sched.View, x *watched) bool {
 }
 
 func waits(j sched.Job) bool { return j.State == sched.Waiting }
-
-// Quarantined reports whether GPU g is in quarantine by this stage's request.
-func (s *Stragglers) Quarantined(g sched.GPUID) bool { return int(g) < len(s.gpus) && s.gpus[g].ours }

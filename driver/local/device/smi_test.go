@@ -102,7 +102,8 @@ func TestSample(t *testing.T) {
 	}
 	blank := func(r *Reading) { *r = Blank(); r.Listed = true }
 	lost := func(why string) func(r *Reading) { return func(r *Reading) { blank(r); r.Lost = why } }
-	const dead = "Unable to determine the device handle for GPU 0000:0A:00.0: GPU is lost.  Reboot the system to recover this GPU"
+	const dead = "Unable to determine the device handle for GPU 0000:0A:00.0: GPU is lost.  Reboot the system to " +
+		"recover this GPU"
 	for _, c := range []struct {
 		name, gpus, apps, err string
 		want                  map[string]Reading
@@ -206,9 +207,6 @@ func TestThrottle(t *testing.T) {
 	for bits, want := range map[Throttle]string{0: "", 1: "idle", 0x44: "power-cap,hardware-hot", 1 << 40: ""} {
 		if bits.String() != want {
 			t.Errorf("%#x: %q, want %q", uint64(bits), bits, want)
-		}
-		if bits.Harmful() != (bits == 0x44) {
-			t.Errorf("%#x harmful: %v", uint64(bits), bits.Harmful())
 		}
 	}
 }

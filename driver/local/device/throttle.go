@@ -31,8 +31,3 @@ func (t Throttle) String() string {
 	}
 	return strings.Join(words, ",")
 }
-
-// Harmful reports whether t has a reason that slows work down.
-func (t Throttle) Harmful() bool {
-	return t&(ThrottlePowerCap|ThrottleSlowdown|ThrottleHot|ThrottleHardwareHot|ThrottlePowerBrake) != 0
-}
