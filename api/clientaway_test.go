@@ -19,14 +19,14 @@ const patient = time.Minute
 // Ensure that an absence is borne up to its limit, reported once each, and not at all before a manager was met.
 func TestAbsence(t *testing.T) {
 	t.Parallel()
-	told := 0
-	a := absence{limit: time.Minute, begun: func() { told++ }}
+	reported := 0
+	a := absence{limit: time.Minute, begun: func() { reported++ }}
 	start := time.Now()
 	for i, x := range []struct {
-		err   error
-		after time.Duration
-		borne bool
-		told  int
+		err      error
+		after    time.Duration
+		borne    bool
+		reported int
 	}{
 		{ErrNoManager, 0, false, 0}, // none was met
 		{ErrNoJob, 0, false, 0},
@@ -37,8 +37,8 @@ func TestAbsence(t *testing.T) {
 		{ErrNoManager, 129 * time.Second, true, 2},
 		{ErrNoManager, 130 * time.Second, false, 2},
 	} {
-		if borne := a.bears(x.err, start.Add(x.after)); borne != x.borne || told != x.told {
-			t.Errorf("%d: %v borne %t, told %d times; want %t, %d", i, x.err, borne, told, x.borne, x.told)
+		if borne := a.bears(x.err, start.Add(x.after)); borne != x.borne || reported != x.reported {
+			t.Errorf("%d: %v borne %t, said %d times; want %t, %d", i, x.err, borne, reported, x.borne, x.reported)
 		}
 	}
 	if (&absence{met: true}).bears(ErrNoManager, start) {
@@ -81,10 +81,10 @@ func TestOutlast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var told atomic.Int32
+	var reported atomic.Int32
 	away := make(chan struct{})
 	c.Outlast(patient, func() {
-		if told.Add(1) == 1 {
+		if reported.Add(1) == 1 {
 			close(away)
 		}
 	})
@@ -125,7 +125,7 @@ func TestOutlast(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []string{"42 {}", "43 1"}; !slices.Equal(lines, want) || last.Load() != "41" || told.Load() != 1 {
-		t.Errorf("%q behind %v, told %d times; want %q behind 41, once", lines, last.Load(), told.Load(), want)
+	if want := []string{"42 {}", "43 1"}; !slices.Equal(lines, want) || last.Load() != "41" || reported.Load() != 1 {
+		t.Errorf("%q behind %v, said %d times; want %q behind 41, once", lines, last.Load(), reported.Load(), want)
 	}
 }

@@ -20,7 +20,9 @@ import (
 // ErrNoManager, with the last line that it wrote to its stderr.
 func DialCommand(name string, command []string) *Client {
 	c := &Client{base: "http://" + HostName, name: name}
-	c.via(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return runCommand(command) }})
+	c.via(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return runCommand(command)
+	}})
 	return c
 }
 
@@ -48,7 +50,8 @@ func runCommand(command []string) (net.Conn, error) {
 		return nil, errors.Join(err, to.Close())
 	}
 	defer out.Close()
-	c := &commandConn{cmd: exec.Command(command[0], command[1:]...), to: to, from: from, said: new(lastWords), ended: make(chan struct{})}
+	c := &commandConn{cmd: exec.Command(command[0], command[1:]...), to: to, from: from, said: new(lastWords),
+		ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.said
 	c.cmd.WaitDelay = endGrace // a child of the command may keep its stderr open
 	if err := c.cmd.Start(); err != nil {

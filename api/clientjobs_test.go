@@ -72,12 +72,13 @@ func known(n int) Jobs {
 	doc := Jobs{Schema: "trainyard.jobs/v1", Now: "2026-11-22T08:45:06.929Z", System: "fifo", Total: n,
 		Jobs: make([]Job, n)}
 	for i := range doc.Jobs {
-		j := Job{ID: i, Name: fmt.Sprintf("waits-%d", i), User: "somebody", State: "waiting",
+		j := Job{ID: i, Name: fmt.Sprintf("waits-%d", i), User: "someone", State: "waiting",
 			Why: fmt.Sprintf("needs 1 slot, and 0 of 64 are free; %d jobs are ahead", i),
 			Min: 1, Want: 1, Max: 1, GPUs: []string{}, Submitted: "2026-11-22T08:44:09.413Z", QueueSec: 57.51575599}
 		switch i % 8 {
 		case 0:
-			j.State, j.GPUs, j.Attempt, j.Started, j.RunSec, j.Speed, j.Step, j.Why = "running", []string{"slot-1"}, 1, j.Submitted, 12.5, 0.75, 1234, ""
+			j.State, j.GPUs, j.Attempt, j.Started, j.RunSec, j.Speed, j.Step, j.Why = "running", []string{"slot-1"}, 1,
+				j.Submitted, 12.5, 0.75, 1234, ""
 		case 1:
 			j.State, j.Outcome, j.ExitCode, j.Ended, j.GPUSeconds = "done", "failed", 3, j.Submitted, 4.25
 		}

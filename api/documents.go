@@ -21,7 +21,7 @@ type Job struct {
 	Batch    int      `json:"batch,omitempty" doc:"global batch size of the attempt, where the system chooses it"`
 	Shares   []int    `json:"shares_with,omitempty" doc:"jobs on the same GPUs"`
 
-	Attempt     int     `json:"attempt" doc:"number of attempts begun"`
+	Attempt     int     `json:"attempt" doc:"number of attempts started"`
 	Preemptions int     `json:"preemptions"`
 	Resizes     int     `json:"resizes"`
 	Submitted   string  `json:"submitted" doc:"RFC 3339"`

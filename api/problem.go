@@ -8,25 +8,26 @@ import (
 
 // Errors of a Client. They wrap what the manager said in a sentence.
 var (
-	ErrNoManager  = errors.New("no trainyard runs there")
-	ErrNoJob      = errors.New("no such job")
-	ErrNoGPU      = errors.New("no such GPU or slot")
-	ErrNoEvent    = errors.New("no such event")
-	ErrNoDecided  = errors.New("is no decision") // an event that is none
-	ErrElsewhere  = errors.New("was decided by another system or version, of which the log does not keep enough")
-	ErrDone       = errors.New("done already")
-	ErrAmbiguous  = errors.New("several jobs have that name")
-	ErrEarly      = errors.New("not handed in yet; try again when it is")
-	ErrFixed      = errors.New("this manager runs the jobs of a file and takes no others")
-	ErrStopped    = errors.New("the manager stops")
-	ErrRefused    = errors.New("refused")
-	ErrMalformed  = errors.New("not understood")
-	ErrForbidden  = errors.New("not allowed")
-	ErrTimeout    = errors.New("no answer in time")
-	ErrBusy       = errors.New("too many at a time")
-	ErrNoNode     = errors.New("no such node")
-	ErrNotHere    = errors.New("not served here")                      // by this kind of host; a Problem names what is
-	ErrGone       = errors.New("no longer kept")                       // of events; a Problem says from where on they are
+	ErrNoManager = errors.New("no trainyard runs there")
+	ErrNoJob     = errors.New("no such job")
+	ErrNoGPU     = errors.New("no such GPU or slot")
+	ErrNoEvent   = errors.New("no such event")
+	ErrNoDecided = errors.New("is no decision") // an event that is none
+	ErrElsewhere = errors.New("was decided by another system or version, of which the log does not keep enough")
+	ErrDone      = errors.New("done already")
+	ErrAmbiguous = errors.New("several jobs have that name")
+	ErrEarly     = errors.New("not submitted yet; try again when it is")
+	ErrFixed     = errors.New("this manager runs the jobs of a file and takes no others")
+	ErrStopped   = errors.New("the manager stops")
+	ErrRefused   = errors.New("refused")
+	ErrMalformed = errors.New("not understood")
+	ErrForbidden = errors.New("not allowed")
+	ErrTimeout   = errors.New("no answer in time")
+	ErrBusy      = errors.New("too many at a time")
+	ErrNoNode    = errors.New("no such node")
+	ErrNotHere   = errors.New("not served here") // by this kind of host; a Problem names what is
+	// of events; a Problem says from where on they are
+	ErrGone       = errors.New("no longer kept")
 	ErrNotLeading = errors.New("not leading, another process decides") // tried again like a manager that is away
 	ErrKeyUsed    = errors.New("the key was used for other jobs")
 	ErrFull       = errors.New("no room on the disk")

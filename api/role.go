@@ -7,7 +7,7 @@ type Role uint8
 
 // Roles.
 const (
-	Nobody Role = iota // may do nothing
+	NoRole Role = iota // may do nothing
 	Viewer             // may see everything but secrets
 	User               // may submit jobs as himself, and end, pause, resume, requeue and resize his own
 	Admin              // may do everything, for everyone
@@ -25,7 +25,7 @@ func ParseRole(word string) (Role, error) {
 			return r, nil
 		}
 	}
-	return Nobody, fmt.Errorf("role %q, want viewer, user or admin", word)
+	return NoRole, fmt.Errorf("role %q, want viewer, user or admin", word)
 }
 
 // Who is the one who asks for something.

@@ -20,7 +20,7 @@ const MaxGPUs = 1_000_000
 // maxFile is the size in bytes up to which a file is read.
 const maxFile = 1 << 20
 
-// wish is what Load takes.
+// request is what Load takes.
 const wanted = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
 
 // Cluster is what a simulated or described cluster consists of. No one changes it after it was read.

@@ -45,7 +45,7 @@ func (c *counts) checkOwn(e *sched.Event) error {
 	switch {
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode &&
 		(e.Node < 0 || int(e.Node) >= c.nodes || !(e.Value >= 0 && e.Value <= float64(sched.NodeGone))):
-		return fmt.Errorf("log: seq %d: node %d is told %v, want one of %d and a state", e.Seq, e.Node, e.Value,
+		return fmt.Errorf("log: seq %d: node %d is ordered %v, want one of %d and a state", e.Seq, e.Node, e.Value,
 			c.nodes)
 	case e.Kind == sched.Decided && e.Target == nil:
 		return fmt.Errorf("log: seq %d: %v without a target", e.Seq, e.Kind)

@@ -20,9 +20,9 @@ import (
 
 // answers is a driver that says what it is given to say, and notes what it hears and when.
 type answers struct {
-	list [][]sched.Event // the first is what Sync says
-	now  sched.Time
-	told []string
+	list     [][]sched.Event // the first is what Sync says
+	now      sched.Time
+	reported []string
 }
 
 func (d *answers) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
@@ -43,7 +43,7 @@ func (d *answers) Next(context.Context, sched.Time) ([]sched.Event, error) {
 
 func (d *answers) Apply(_ context.Context, p sched.Plan) error {
 	for i := range p.Actions {
-		d.told = append(d.told, orderText(&p.Actions[i]))
+		d.reported = append(d.reported, orderText(&p.Actions[i]))
 	}
 	return nil
 }
@@ -52,23 +52,24 @@ func (d *answers) Now() sched.Time { return d.now }
 
 // batchLog is a Batcher that writes down in which order all happens, and fails at the end of a batch.
 type batchLog struct {
-	d      *answers
-	failAt int // 0 = never
-	batch  int
-	events int // of the batch under way
-	told   int // orders the driver had heard of when it started
-	err    error
+	d        *answers
+	failAt   int // 0 = never
+	batch    int
+	events   int // of the batch under way
+	reported int // orders the driver had heard of when it started
+	err      error
 }
 
 var errDisk = errors.New("no space left on device")
 
-func (b *batchLog) BeginBatch() { b.batch, b.events, b.told = b.batch+1, 0, len(b.d.told) }
+func (b *batchLog) BeginBatch() { b.batch, b.events, b.reported = b.batch+1, 0, len(b.d.reported) }
 
 func (b *batchLog) Log(*sched.View, *sched.Event) { b.events++ }
 
 func (b *batchLog) EndBatch() error {
-	if len(b.d.told) != b.told {
-		b.err = fmt.Errorf("batch %d: the driver heard of %v before the log was durable", b.batch, b.d.told[b.told:])
+	if len(b.d.reported) != b.reported {
+		b.err = fmt.Errorf("batch %d: the driver heard of %v before the log was durable", b.batch,
+			b.d.reported[b.reported:])
 	}
 	if b.batch == b.failAt {
 		return errDisk
@@ -117,8 +118,8 @@ func TestNoOrderBeforeItIsDurable(t *testing.T) {
 		case failAt > 0 && failAt <= 5:
 			want = want[:1]
 		}
-		if !slices.Equal(d.told, want) {
-			t.Errorf("fails at %d: told %v, want %v", failAt, d.told, want)
+		if !slices.Equal(d.reported, want) {
+			t.Errorf("fails at %d: said %v, want %v", failAt, d.reported, want)
 		}
 	}
 }
@@ -161,8 +162,8 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 	if got := strings.Join(kinds, ", "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if want := []string{"start job 2 attempt 1"}; !slices.Equal(second.told, want) {
-		t.Errorf("told %v, want %v: what is answered is not given again", second.told, want)
+	if want := []string{"start job 2 attempt 1"}; !slices.Equal(second.reported, want) {
+		t.Errorf("said %v, want %v: what is answered is not given again", second.reported, want)
 	}
 	r, err := eventlog.NewReader(&log, "log")
 	must(err)
@@ -183,7 +184,7 @@ func TestFoldTellsBatches(t *testing.T) {
 	count := &batchLog{d: &answers{}}
 	if _, batch, err := engine.Fold(p.header, p.until(len(p.batches)), count); err != nil || batch != 5 ||
 		count.batch != 4 || count.events == 0 {
-		t.Errorf("batch %d, %d told, %v; want the 4 with events of 5", batch, count.batch, err)
+		t.Errorf("batch %d, %d said, %v; want the 4 with events of 5", batch, count.batch, err)
 	}
 	if _, _, err := engine.Fold(p.header, p.until(len(p.batches)), &batchLog{d: &answers{}, failAt: 2}); !errors.Is(err,
 		errDisk) {

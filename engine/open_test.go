@@ -51,7 +51,7 @@ func TestAnOldOrderComesBeforeTheNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(d.rent, []int32{3, 2}) {
-		t.Errorf("told to rent %v nodes, want 3, then 2", d.rent)
+		t.Errorf("asked to rent %v nodes, want 3, then 2", d.rent)
 	}
 }
 

@@ -891,7 +891,7 @@ func (c *checker) rented(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode {
 		if n, s := &v.Nodes[e.Node], sched.NodeState(e.Value); (s == sched.NodeAsleep || s == sched.NodeGone) &&
 			!idle(v, &sched.Desired{}, n) {
-			c.fail(e, "node %d is told %v and is not empty", e.Node, s)
+			c.fail(e, "node %d is ordered %v and is not empty", e.Node, s)
 		}
 	}
 	for len(c.spent) < len(v.Pools) {

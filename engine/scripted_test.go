@@ -20,7 +20,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata/core anew")
+var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata/core again")
 
 // A script is a file of testdata/core. Lines before "----" are commands; what the engine logs follows it. Comments
 // start with '#'; the first says what the file ensures. At any instant the events are folded first, then the requests
@@ -29,7 +29,8 @@ var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata
 //	share N                    tenants a GPU may have (before anything else)
 //	node NAME GPUS [type=T]    a node joins at time 0
 //	pool NAME GPUS MIN-MAX     may be rented from, at 1 per node and hour
-//	T job NAME GPUS|MIN-MAX [key=value]...  arrives: share=allow types=0,2 after=0,1 not-before=T retries=N batch=MIN-MAX
+//	T job NAME GPUS|MIN-MAX [key=value]...  arrives: share=allow types=0,2 after=0,1 not-before=T retries=N
+//	                                        batch=MIN-MAX
 //	T give JOB GPU,GPU... [key=value]...  request: as=shared,trial at=epoch batch=N cap=W; no GPUs ("-") takes all away
 //	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU [off]; T pool-target POOL NODES
 //	T cancel|pause|resume|requeue JOB       a user's command
@@ -58,7 +59,7 @@ type step struct {
 	keys map[string]string
 }
 
-var wishes = []string{"give", "reject", "watch", "node-target", "quarantine", "pool-target"}
+var requests = []string{"give", "reject", "watch", "node-target", "quarantine", "pool-target"}
 
 func parseScript(text string) (*script, error) {
 	s := &script{}
@@ -170,7 +171,7 @@ func (s *script) Next(_ context.Context, until sched.Time) ([]sched.Event, error
 	for len(s.steps) > 0 && s.steps[0].at == s.now {
 		st := s.steps[0]
 		s.steps = s.steps[1:]
-		if slices.Contains(wishes, st.verb) {
+		if slices.Contains(requests, st.verb) {
 			s.pending = append(s.pending, st)
 			continue
 		}

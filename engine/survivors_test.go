@@ -196,7 +196,7 @@ func TestRefusedTurnWaitsAgain(t *testing.T) {
 			got.want(t, 2, 50)
 			got.want(t, 3, 80)
 			if len(got.stop) != 0 {
-				t.Errorf("stopped: %v, want nobody", got.stop)
+				t.Errorf("stopped: %v, want no one", got.stop)
 			}
 		})
 	}
@@ -286,9 +286,9 @@ func TestRepeatedReportsAreTold(t *testing.T) {
 	d, err := sim.New(&trace.Trace{Jobs: w.jobs}, &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types},
 		sim.Options{})
 	must(err)
-	told := map[sched.EventKind]int{}
+	reported := map[sched.EventKind]int{}
 	dropped := func(e *sched.Event, why string) {
-		if told[e.Kind]++; why == "" {
+		if reported[e.Kind]++; why == "" {
 			t.Errorf("%v is dropped for no reason", e.Kind)
 		}
 	}
@@ -298,7 +298,7 @@ func TestRepeatedReportsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []sched.EventKind{sched.NodeJoined, sched.AttemptStarted, sched.AttemptEnded} {
-		if told[k] == 0 {
+		if reported[k] == 0 {
 			t.Errorf("no %v was dropped", k)
 		}
 	}
@@ -317,13 +317,13 @@ func TestImpossibleReports(t *testing.T) {
 		"failed start of a job that waits":   {Kind: sched.StartFailed, Job: 1, Attempt: 1},
 		"failed start of one that runs":      {Kind: sched.StartFailed, Job: 0, Attempt: 9},
 		"progress of a job that waits":       {Kind: sched.Progressed, Job: 1, Attempt: 1},
-		"end of a job nobody knows":          {Kind: sched.AttemptEnded, Job: 9, Attempt: 1, Outcome: sched.Finished},
-		"start of a job nobody knows":        {Kind: sched.AttemptStarted, Job: -1, Attempt: 1},
-		"failed start of a job nobody knows": {Kind: sched.StartFailed, Job: 9, Attempt: 1},
-		"epoch of a job nobody knows":        {Kind: sched.EpochEnded, Job: 9, Attempt: 1},
-		"command about a job nobody knows":   {Kind: sched.JobCommanded, Job: 9, Code: int32(sched.CancelJob)},
-		"loss of a node nobody knows":        {Kind: sched.NodeLeft, Node: 9, Code: int32(sched.NodeDown)},
-		"change of a node nobody knows":      {Kind: sched.NodeChanged, Node: -1, Code: int32(sched.NodeDraining)},
+		"end of a job no one knows":          {Kind: sched.AttemptEnded, Job: 9, Attempt: 1, Outcome: sched.Finished},
+		"start of a job no one knows":        {Kind: sched.AttemptStarted, Job: -1, Attempt: 1},
+		"failed start of a job no one knows": {Kind: sched.StartFailed, Job: 9, Attempt: 1},
+		"epoch of a job no one knows":        {Kind: sched.EpochEnded, Job: 9, Attempt: 1},
+		"command about a job no one knows":   {Kind: sched.JobCommanded, Job: 9, Code: int32(sched.CancelJob)},
+		"loss of a node no one knows":        {Kind: sched.NodeLeft, Node: 9, Code: int32(sched.NodeDown)},
+		"change of a node no one knows":      {Kind: sched.NodeChanged, Node: -1, Code: int32(sched.NodeDraining)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.Time = 2 * second
@@ -359,14 +359,14 @@ func TestImpossibleReports(t *testing.T) {
 // also is a driver that reports one event more, with its first report after the start.
 type also struct {
 	sched.Driver
-	e    sched.Event
-	told bool
+	e        sched.Event
+	reported bool
 }
 
 func (d *also) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	events, err := d.Driver.Next(ctx, until)
-	if err == nil && !d.told {
-		d.told, d.e.Time = true, events[0].Time
+	if err == nil && !d.reported {
+		d.reported, d.e.Time = true, events[0].Time
 		events = append(slices.Clone(events), d.e)
 	}
 	return events, err

@@ -198,7 +198,7 @@ func (s *eventScan) settleKeys(e *sched.Event, f *form) {
 	case s.word != "":
 		i := slices.Index(f.Words, s.word)
 		if i < 0 {
-			s.fail("%s %q, want one of %s", s.code, s.word, wish(f.Words))
+			s.fail("%s %q, want one of %s", s.code, s.word, wanted(f.Words))
 		}
 		e.Code = int32(i)
 	}
@@ -212,12 +212,12 @@ func (s *scan) oneOf(words []string) int {
 			return i
 		}
 	}
-	s.fail("%q, want one of %s", text, wish(words))
+	s.fail("%q, want one of %s", text, wanted(words))
 	return 0
 }
 
-// wish lists words in an error, without the stopgaps of numbers that have none.
-func wish(words []string) string {
+// wanted lists words in an error, without the stopgaps of numbers that have none.
+func wanted(words []string) string {
 	known := slices.DeleteFunc(slices.Clone(words), func(w string) bool {
 		return w == "" || strings.HasPrefix(w, "reason-")
 	})

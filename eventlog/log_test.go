@@ -246,8 +246,8 @@ func TestReadLogRefuses(t *testing.T) {
 	event := func(rest string) string { return headLine + `{"seq":1,"time":0,"batch":1,"event":` + rest + "}\n" }
 	for _, c := range []struct{ text, want string }{
 		{"", "log: x: line 1: nothing there, want a header"},
-		{"\n", `line 1: schema "", want a header that begins with {"schema":"trainyard.log/v2"`},
-		{`{"version":"1","schema":"trainyard.log/v2"}` + "\n", "want a header that begins with"},
+		{"\n", `line 1: schema "", want a header that starts with {"schema":"trainyard.log/v2"`},
+		{`{"version":"1","schema":"trainyard.log/v2"}` + "\n", "want a header that starts with"},
 		{`{"schema":"trainyard.log/v3","new":1}` + "\n", "schema trainyard.log/v3 was written by a newer Trainyard, " +
 			"want trainyard.log/v2 or older"},
 		{`{"schema":"trainyard.log/v0"}` + "\n", `schema "trainyard.log/v0", want`},

@@ -250,7 +250,7 @@ func stepsFrom(schema string, all []upcaster) ([]upcaster, error) {
 			return nil, fmt.Errorf("schema %s was written by a newer Trainyard, want %s or older", schema, Schema)
 		}
 	}
-	return nil, fmt.Errorf(`schema %q, want a header that begins with {"schema":%q`, schema, Schema)
+	return nil, fmt.Errorf(`schema %q, want a header that starts with {"schema":%q`, schema, Schema)
 }
 
 // readHeader reads the first line.

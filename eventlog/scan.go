@@ -48,9 +48,9 @@ func (s *scan) fail(format string, args ...any) {
 }
 
 // want fails unless ok.
-func (s *scan) want(ok bool, wish string) {
+func (s *scan) want(ok bool, wanted string) {
 	if !ok {
-		s.fail("out of range, want %s", wish)
+		s.fail("out of range, want %s", wanted)
 	}
 }
 

@@ -32,14 +32,14 @@ type Decision struct {
 	// reported
 	Order   []sched.JobID
 	Waited  []sched.JobID // those of them, or all, that waited for GPUs
-	Wanted  []Wish        // what the system wanted of the instant, this decision included
+	Wanted  []Wanted      // what the system wanted of the instant, this decision included
 	Facts   []sched.Fact  // on which it rests, of its job, as they were when it was decided
 	Refused []sched.Event // what of Wanted was refused
 	View    *sched.View   // at the end of the instant, for names
 }
 
-// Wish is a target that the system wanted.
-type Wish struct {
+// Wanted is a target that the system wanted.
+type Wanted struct {
 	Job  sched.JobID
 	GPUs []sched.GPUID
 	Why  sched.Reason
@@ -175,7 +175,7 @@ func (w *witness) Decide(v *sched.View, d *sched.Desired) {
 	w.of = make(map[sched.JobID]about)
 	for i := range d.Jobs {
 		t := &d.Jobs[i]
-		w.last.Wanted = append(w.last.Wanted, Wish{t.Job, slices.Clone(d.Set(t)), t.Why})
+		w.last.Wanted = append(w.last.Wanted, Wanted{t.Job, slices.Clone(d.Set(t)), t.Why})
 		w.note(v, t.Job)
 	}
 	for i := range d.Reject {

@@ -189,7 +189,7 @@ func (h *Host) restore(s *Start) (err error) {
 	}
 	if bad := s.From.Memory.Load(s.View, s.Decider); bad != nil {
 		h.o.Log.Warn("what the system remembered cannot be used", "why", bad)
-		s.Renewed, s.From.Memory = "the system begins anew: what it remembered is of another make of it", nil
+		s.Renewed, s.From.Memory = "the system starts again: what it remembered is of another make of it", nil
 		s.Decider, err = h.o.System(&s.Header) // what was read in part is worth nothing
 	}
 	return err
@@ -246,7 +246,7 @@ func (h *Host) Run(ctx context.Context) error {
 		case errors.Is(err, ErrReload):
 			h.o.Log.Info("starting again from the API", "why", err)
 		case errors.Is(err, ErrUndecided):
-			h.o.Log.Warn("nobody decides", "why", err)
+			h.o.Log.Warn("no one decides", "why", err)
 			pause = time.After(retryEvery)
 		default:
 			return err

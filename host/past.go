@@ -61,5 +61,5 @@ var (
 	// ErrReload: what the state was loaded from has changed.
 	ErrReload = errors.New("what the state is read from has changed")
 	// ErrUndecided: from what there is no one can go on. The Host looks at it again later.
-	ErrUndecided = errors.New("nobody can decide")
+	ErrUndecided = errors.New("no one can decide")
 )

@@ -14,11 +14,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that an event which cannot be read is quarantined wherever it stands, where the log can do without it: the folder
+// Ensure that an event which cannot be read is quarantined wherever it stands, where the log can do without it: the
+// folder
 // is served, all jobs keep their numbers, the one that runs goes on, and what is lost is said, each time.
 func TestAttackUnreadableEvent(t *testing.T) {
 	t.Parallel()
-	const flip = "update log set line = cast(replace(cast(line as text), '%s', '%s') as blob) where cast(line as text) " +
+	const flip = "update log set line = cast(replace(cast(line as text), '%s', '%s') as blob) where cast(line as " +
+		"text) " +
 		"like '%%%s%%'"
 	for name, c := range map[string]struct {
 		statement string
@@ -26,15 +28,23 @@ func TestAttackUnreadableEvent(t *testing.T) {
 		says      string // the problem
 		kept      bool   // the second job can be run
 	}{
-		"a start, flipped":       {fmt.Sprintf(flip, `"attempt":1`, `"attempt":3`, `"event":"started"`), false, "checksum", true},
-		"a start, no checksum":   {`update log set sum = null where cast(line as text) like '%"event":"started"%'`, false, "", true},
-		"a start, not read":      {fmt.Sprintf(flip, `"attempt":1`, `"attempt":[`, `"event":"started"`), true, "attempt", true},
-		"an arrival, flipped":    {fmt.Sprintf(flip, "second", "sec0nd", "second"), false, "job 1 arrived by it", false},
-		"an arrival, not read":   {fmt.Sprintf(flip, `"name"`, `"nome"`, "second"), true, "job 1 arrived by it", false},
-		"an arrival, no kind":    {fmt.Sprintf(flip, `"arrived"`, `"derived"`, "second"), true, "job 1 arrived by it", false},
-		"an arrival, missing":    {`delete from log where cast(line as text) like '%second%'`, false, "it is missing", false},
-		"a text of 30 MB":        {fmt.Sprintf(flip, `"attempt":1`, `"attempt":1,"text":"LONG"`, `"event":"started"`), true, "bytes", true},
-		"a start, other numbers": {fmt.Sprintf(flip, `"seq":`, `"seq":1`, `"event":"started"`), true, "it says that it is", true},
+		"a start, flipped": {fmt.Sprintf(flip, `"attempt":1`, `"attempt":3`, `"event":"started"`), false,
+			"checksum", true},
+		"a start, no checksum": {`update log set sum = null where cast(line as text) like '%"event":"started"%'`,
+			false, "", true},
+		"a start, not read": {fmt.Sprintf(flip, `"attempt":1`, `"attempt":[`, `"event":"started"`), true,
+			"attempt", true},
+		"an arrival, flipped": {fmt.Sprintf(flip, "second", "sec0nd", "second"), false, "job 1 arrived by it",
+			false},
+		"an arrival, not read": {fmt.Sprintf(flip, `"name"`, `"nome"`, "second"), true, "job 1 arrived by it", false},
+		"an arrival, no kind": {fmt.Sprintf(flip, `"arrived"`, `"derived"`, "second"), true, "job 1 arrived by it",
+			false},
+		"an arrival, missing": {`delete from log where cast(line as text) like '%second%'`, false, "it is missing",
+			false},
+		"a text of 30 MB": {fmt.Sprintf(flip, `"attempt":1`, `"attempt":1,"text":"LONG"`, `"event":"started"`),
+			true, "bytes", true},
+		"a start, other numbers": {fmt.Sprintf(flip, `"seq":`, `"seq":1`, `"event":"started"`), true,
+			"it says that it is", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +56,7 @@ func TestAttackUnreadableEvent(t *testing.T) {
 			}
 			for range 2 {
 				s := r.serve()
-				if list := strings.Join(s.m.Problems(), "\n"); !strings.Contains(list, "was set aside") ||
+				if list := strings.Join(s.m.Problems(), "\n"); !strings.Contains(list, "was quarantined") ||
 					!strings.Contains(list, c.says) {
 					t.Errorf("problems %q, want one with %q", list, c.says)
 				}
@@ -75,15 +85,17 @@ func TestAttackUnreadableEvent(t *testing.T) {
 	}
 }
 
-// Ensure that a log which cannot do without an event is refused with the command that repairs, that this changes nothing
+// Ensure that a log which cannot do without an event is refused with the command that repairs, that this changes
+// nothing
 // while an attempt runs that the rest does not know of, and that the folder is served afterwards, with what was there
 // before kept, and all that is lost said.
 func TestAttackRepair(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{
-		"flipped":       `update log set batch = batch + 1 where cast(line as text) like '%"ordered"%'`,
-		"missing":       `delete from log where cast(line as text) like '%"ordered"%'`,
-		"contradiction": `update log set sum = null, line = cast(replace(cast(line as text), '"job":0', '"job":77') as blob) where cast(line as text) like '%"ordered"%'`,
+		"flipped": `update log set batch = batch + 1 where cast(line as text) like '%"ordered"%'`,
+		"missing": `delete from log where cast(line as text) like '%"ordered"%'`,
+		"contradiction": `update log set sum = null, line = cast(replace(cast(line as text), '"job":0', '"job":77') ` +
+			`as blob) where cast(line as text) like '%"ordered"%'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +118,8 @@ func TestAttackRepair(t *testing.T) {
 			if bad := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); bad != nil {
 				t.Fatal(bad)
 			}
-			for deadline := time.Now().Add(time.Minute); shim.State(r.options.Dir).Held(0); time.Sleep(time.Millisecond) {
+			deadline := time.Now().Add(time.Minute)
+			for ; shim.State(r.options.Dir).Held(0); time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("job 0 does not end")
 				}
@@ -194,7 +207,8 @@ func TestRepairRefuses(t *testing.T) {
 	}
 }
 
-// Ensure that a list of devices, or a number of the manager, that cannot be read is quarantined and made again: the folder
+// Ensure that a list of devices, or a number of the manager, that cannot be read is quarantined and made again: the
+// folder
 // is served, and what runs goes on.
 func TestAttackListOfDevices(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ type reporter struct {
 	slots, jobs, reports int
 	now                  sched.Time
 	next                 []sched.Event
-	told                 map[sched.JobID]int
+	reported             map[sched.JobID]int
 	attempts             []sched.JobID // that run, in order of their start
 }
 
@@ -35,7 +35,7 @@ func (r *reporter) Sync(context.Context, *sched.View) ([]sched.Event, error) {
 	}
 	r.now = 1
 	for range r.jobs {
-		t := task.Task{Command: []string{"python", "train.py", "--lr", "0.1"}, Dir: "/home/somebody/project",
+		t := task.Task{Command: []string{"python", "train.py", "--lr", "0.1"}, Dir: "/home/someone/project",
 			Grace: time.Minute}
 		r.next = append(r.next, sched.Event{Kind: sched.JobArrived,
 			Spec: &sched.JobSpec{Name: "j", GPUs: sched.Rigid(1), Task: t.Encode()}})
@@ -73,9 +73,10 @@ func (r *reporter) Next(context.Context, sched.Time) ([]sched.Event, error) {
 func (r *reporter) progress() (events []sched.Event) {
 	running := r.attempts[:0]
 	for _, id := range r.attempts {
-		e := sched.Event{Kind: sched.Progressed, Job: id, Attempt: 1, Work: sched.Seconds(float64(r.told[id])), Rate: 1,
-			Value: float64(r.told[id]), WorkFrom: r.now}
-		if r.told[id]++; r.told[id] > r.reports {
+		e := sched.Event{Kind: sched.Progressed, Job: id, Attempt: 1, Work: sched.Seconds(float64(r.reported[id])),
+			Rate:  1,
+			Value: float64(r.reported[id]), WorkFrom: r.now}
+		if r.reported[id]++; r.reported[id] > r.reports {
 			e = sched.Event{Kind: sched.AttemptEnded, Job: id, Attempt: 1, Outcome: sched.Finished, Work: e.Work}
 		} else {
 			running = append(running, id)
@@ -117,7 +118,7 @@ func past(b *testing.B, o manager.Options, slots, jobs, reports int) (events uin
 		b.Fatal(err)
 	}
 	last := sinkFunc(func(_ *sched.View, e *sched.Event) { events = e.Seq })
-	d := &reporter{slots: slots, jobs: jobs, reports: reports, told: make(map[sched.JobID]int)}
+	d := &reporter{slots: slots, jobs: jobs, reports: reports, reported: make(map[sched.JobID]int)}
 	if err := engine.Run(b.Context(), engine.NewState(h), d, sys.Decider,
 		engine.Options{Sinks: []eventlog.Sink{s.Writer(0), last}}); err != nil {
 		b.Fatal(err)

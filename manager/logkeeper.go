@@ -17,15 +17,15 @@ import (
 type keeper struct {
 	*store.Store
 
-	dir     string
-	renewed string // why the system starts again; "": it goes on
-	before  uint64 // the log is read up to here
-	mended  bool   // stand-ins are supposed
-	faulty  bool   // the log was doubted
-	writer  *store.Writer
-	aside   []store.Aside
-	room    *room
-	start   context.Context //nolint:containedctx // of the start: a batch waits for room no longer
+	dir         string
+	renewed     string // why the system starts again; "": it goes on
+	before      uint64 // the log is read up to here
+	mended      bool   // stand-ins are supposed
+	faulty      bool   // the log was doubted
+	writer      *store.Writer
+	quarantined []store.Quarantined
+	room        *room
+	start       context.Context //nolint:containedctx // of the start: a batch waits for room no longer
 }
 
 var (
@@ -124,14 +124,14 @@ func (k *keeper) Quarantine(fault error) error {
 	}
 	last := k.before
 	k.before = math.MaxInt64
-	return k.SetAside(last, fault.Error())
+	return k.Exclude(last, fault.Error())
 }
 
 // warn warns of quarantined events, whenever a manager starts.
 func (k *keeper) warn(log *slog.Logger) (err error) {
-	k.aside, err = k.Aside()
-	for _, a := range k.aside {
-		log.Warn("an event of the log was set aside", "seq", a.Seq, "why", a.Why)
+	k.quarantined, err = k.Quarantined()
+	for _, a := range k.quarantined {
+		log.Warn("an event of the log was quarantined", "seq", a.Seq, "why", a.Why)
 	}
 	return err
 }

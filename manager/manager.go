@@ -44,7 +44,7 @@ type Options struct {
 	Round   time.Duration    // decisions at multiples of it only; 0 = the system's own
 	Knows   system.Knowledge // from files that keys of the system name
 	Shim    []string         // see local.Options
-	Tell    time.Duration    // see local.Options
+	Report  time.Duration    // see local.Options
 	Keep    time.Duration    // for how long run folders of jobs that are done are kept; 0 = for ever
 	Version string           // of this program
 	Log     *slog.Logger     // what users should hear of; nil = no one does
@@ -75,7 +75,7 @@ func (o *Options) jobs() []jobfile.Job {
 // trace names the jobs by what they mean.
 func (o *Options) trace() string {
 	if o.Jobs == nil {
-		return "jobs as they are handed in"
+		return "jobs as they are submitted"
 	}
 	return "jobs " + o.Jobs.Hash
 }
@@ -108,7 +108,7 @@ func (o *Options) header(ctx context.Context) (eventlog.Header, error) {
 }
 
 // ErrOther says that a folder was started with other jobs or another system.
-var ErrOther = errors.New("begun with another")
+var ErrOther = errors.New("started with another")
 
 // Manager keeps the jobs of a folder going. It is used by one goroutine, but for its Board and the requests of
 // submit.go and package host.
@@ -223,8 +223,8 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	name, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
 		Devices: m.o.Devices, Known: known(s),
-		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell,
-		Lend: len(s.Header.Pools) > 0, Hold: m.hold, Log: m.o.Log})
+		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Report: m.o.Report,
+		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Log: m.o.Log})
 	if err != nil {
 		return nil, err
 	}

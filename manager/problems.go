@@ -9,8 +9,8 @@ import (
 // started. Nothing of it keeps the others from running. Anyone may ask at any time.
 func (m *Manager) Problems() []string {
 	var list []string
-	for _, a := range m.kept.aside {
-		list = append(list, fmt.Sprintf("event %d of the log was set aside: %s; what it told is lost", a.Seq, a.Why))
+	for _, a := range m.kept.quarantined {
+		list = append(list, fmt.Sprintf("event %d of the log was quarantined: %s; what it said is lost", a.Seq, a.Why))
 	}
 	if full := m.room.why(); full != "" {
 		list = append(list, full)

@@ -41,11 +41,11 @@ func TestPromise09PoisonIsSetAside(t *testing.T) {
 		jobs            int    // that are left; 0 = refused
 	}{
 		{"contradiction at the end", fmt.Sprintf(rewrite, third, `"event":"ended","job":2`, "seq = "+last),
-			"was set aside: ", 2},
+			"was quarantined: ", 2},
 		{"no JSON at the end", "update log set sum = null, line = cast('oops' as blob) where seq = " + last,
-			"was set aside: ", 2},
+			"was quarantined: ", 2},
 		{"flipped at the end", "update log set line = cast(replace(cast(line as text), 'third', 'thirt') as blob) " +
-			"where seq = " + last, "was set aside: its checksum is wrong", 2},
+			"where seq = " + last, "was quarantined: its checksum is wrong", 2},
 		{"contradiction before it",
 			fmt.Sprintf(rewrite, `"job":0`, `"job":77`, "cast(line as text) like '%\"decided\"%'"), "job 77", 0},
 		{"flipped before it", "update log set batch = batch + 1 where seq = 3", "event 3 in trainyard.db is damaged: " +

@@ -16,7 +16,8 @@ import (
 )
 
 // blocked is jobs of which fifo starts the first, and fifo-skip the third as well.
-const blocked = "jobs: [{name: first, command: WAITING}, {name: wide, gpus: 2, command: ['true']}, {name: slim, command: ['true']}]"
+const blocked = "jobs: [{name: first, command: WAITING}, {name: wide, gpus: 2, command: ['true']}, {name: slim, " +
+	"command: ['true']}]"
 
 // How they stand once the first is up, and in the end.
 const (
@@ -124,7 +125,8 @@ func TestDecidesOtherwise(t *testing.T) {
 }
 
 // Ensure that a line which contradicts the others is an error that says where, that nothing is started or lost by it,
-// and that the run goes on once the line is put back: where it can be read, where what it stands for cannot be known from
+// and that the run goes on once the line is put back: where it can be read, where what it stands for cannot be known
+// from
 // those after it, and where only the fold comes to it, because this version decides otherwise before.
 func TestPoisoned(t *testing.T) {
 	for _, c := range []struct {

@@ -179,7 +179,8 @@ func (r *repair) report(x *store.StandIn) {
 	}
 	r.Done = append(r.Done, fmt.Sprintf("event %d of the log was quarantined: %s; %s", x.Seq, x.Why, what))
 	if x.Event.Kind == sched.JobArrived && !x.Kept {
-		r.Lost = append(r.Lost, fmt.Sprintf("job %d: nothing is known of it but its number: `trainyard cancel %d`, and "+
+		r.Lost = append(r.Lost, fmt.Sprintf("job %d: nothing is known of it but its number: `trainyard cancel "+
+			"%d`, and "+
 			"submit it again", x.Event.Job, x.Event.Job))
 	}
 }
@@ -195,16 +196,18 @@ func (r *repair) cutOff() error {
 		case e.Kind == sched.JobArrived:
 			r.Lost = append(r.Lost, fmt.Sprintf("job %d (%s) arrived later: submit it again", e.Job, e.Spec.Name))
 		case e.Kind == sched.AttemptEnded && e.Outcome == sched.Finished && int(e.Job) < r.Jobs:
-			r.Lost = append(r.Lost, fmt.Sprintf("job %d (%s) finished later: it will be run again, unless you cancel it",
+			r.Lost = append(r.Lost, fmt.Sprintf("job %d (%s) finished later: it will be run again, unless you "+
+				"cancel it",
 				e.Job, r.view.Jobs[e.Job].Spec.Name))
 		}
 	})
 	if err != nil {
 		return err
 	}
-	r.Done = append(r.Done, fmt.Sprintf("events %d to %d of the log were quarantined: %s, and what follows was decided "+
+	r.Done = append(r.Done, fmt.Sprintf("events %d to %d of the log were quarantined: %s, and what follows was "+
+		"decided "+
 		"on it", r.cut, last, r.why))
-	return r.k.SetAside(r.cut, r.why)
+	return r.k.Exclude(r.cut, r.why)
 }
 
 // moveAway moves what the folder has of attempts that the log does not know of into the copy.
@@ -215,7 +218,8 @@ func (r *repair) moveAway(x stray) error {
 	}
 	name := strconv.Itoa(int(x.job))
 	if x.attempts < 0 {
-		r.Done = append(r.Done, fmt.Sprintf("the folder of job %d, which the log does not know, was moved to %s, with its "+
+		r.Done = append(r.Done, fmt.Sprintf("the folder of job %d, which the log does not know, was moved to %s, "+
+			"with its "+
 			"checkpoints", x.job, filepath.Join(to, name)))
 		return os.Rename(r.state.Job(x.job), filepath.Join(to, name))
 	}
@@ -236,7 +240,8 @@ func (r *repair) moveAway(x stray) error {
 			return err
 		}
 	}
-	r.Done = append(r.Done, fmt.Sprintf("attempts of job %d after number %d, which the log does not know, were moved to %s",
+	r.Done = append(r.Done, fmt.Sprintf("attempts of job %d after number %d, which the log does not know, were "+
+		"moved to %s",
 		x.job, x.attempts, filepath.Join(to, name)))
 	return r.state.Rewind(x.job, x.attempts)
 }

@@ -19,11 +19,11 @@ func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	if err != nil {
 		return system.System{}, err
 	}
-	switch lent := len(h.Pools) > 0; {
-	case info.Rents && !lent:
+	switch offered := len(h.Pools) > 0; {
+	case info.Rents && !offered:
 		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want "+
 			"--budget, or another system", h.System)
-	case lent && !info.Rents:
+	case offered && !info.Rents:
 		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does",
 			h.System)
 	}

@@ -99,16 +99,16 @@ func TestDisplacedIsTold(t *testing.T) {
 	s.until(first, "running", runs)
 	s.submit("jobs: [{name: b, grace: 1s, command: [sleep, 1h]}]")
 	s.until(first+1, "running", runs)
-	told := func(s *served) {
+	reported := func(s *served) {
 		t.Helper()
 		a, err := s.m.Why(t.Context(), first, host.WhyOptions{})
 		if err != nil || a.Last == nil || a.Last.By != first+1 || a.Last.Why != sched.WhyPreempted {
 			t.Errorf("%+v, %v, want that b preempted it", a, err)
 		}
 	}
-	told(s)
+	reported(s)
 	_ = s.stop()
-	told(r.serve())
+	reported(r.serve())
 }
 
 // Ensure that a decision is explained by what went in, that events which are none are reported as such, and that this

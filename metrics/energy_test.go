@@ -21,12 +21,12 @@ type bench struct {
 func newBench(nodes ...sched.NodeSpec) *bench {
 	b := &bench{engine.NewState(eventlog.Header{ShareLimit: 4}), &metrics.Recorder{}}
 	for i := range nodes {
-		b.tell(sched.Event{Kind: sched.NodeJoined, NodeSpec: &nodes[i]})
+		b.report(sched.Event{Kind: sched.NodeJoined, NodeSpec: &nodes[i]})
 	}
 	return b
 }
 
-func (b *bench) tell(e sched.Event) {
+func (b *bench) report(e sched.Event) {
 	b.s.Apply(&e)
 	b.rec.Log(b.s.View(), &e)
 }
@@ -34,20 +34,21 @@ func (b *bench) tell(e sched.Event) {
 // start lets a new job start on the given GPUs at a time in hours.
 func (b *bench) start(at float64, util float32, cap sched.Watts, gpus ...sched.GPUID) {
 	now, id := hours(at), sched.JobID(len(b.s.View().Jobs))
-	b.tell(sched.Event{Time: now, Kind: sched.JobArrived, Spec: &sched.JobSpec{Util: util, GPUs: sched.Rigid(len(gpus)),
-		Share: sched.ShareAllow}})
-	b.tell(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus,
+	b.report(sched.Event{Time: now, Kind: sched.JobArrived,
+		Spec: &sched.JobSpec{Util: util, GPUs: sched.Rigid(len(gpus)),
+			Share: sched.ShareAllow}})
+	b.report(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus,
 		Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared, Cap: cap}}})
-	b.tell(sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: 1, Code: int32(sched.Start)})
-	b.tell(sched.Event{Time: now, Kind: sched.AttemptStarted, Job: id, Attempt: 1, WorkFrom: now, Rate: 1})
+	b.report(sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: 1, Code: int32(sched.Start)})
+	b.report(sched.Event{Time: now, Kind: sched.AttemptStarted, Job: id, Attempt: 1, WorkFrom: now, Rate: 1})
 }
 
 func (b *bench) end(at float64, id sched.JobID) {
-	b.tell(sched.Event{Time: hours(at), Kind: sched.AttemptEnded, Job: id, Attempt: 1, Outcome: sched.Finished})
+	b.report(sched.Event{Time: hours(at), Kind: sched.AttemptEnded, Job: id, Attempt: 1, Outcome: sched.Finished})
 }
 
 func (b *bench) meter(at float64, w float64) {
-	b.tell(sched.Event{Time: hours(at), Kind: sched.Measured, Job: sched.None, Value: w})
+	b.report(sched.Event{Time: hours(at), Kind: sched.Measured, Job: sched.None, Value: w})
 }
 
 func hours(h float64) sched.Time { return sched.Time(sched.Seconds(h * 3600)) }
@@ -113,7 +114,7 @@ func TestCaps(t *testing.T) {
 		if c.caps != nil && c.what == "known" {
 			cap = 100
 		}
-		b.tell(sched.Event{Time: hours(1), Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Adjust),
+		b.report(sched.Event{Time: hours(1), Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Adjust),
 			Value: float64(cap)})
 		b.end(2, 0)
 		if got := b.rec.Result("").EnergyKWh * 1000; math.Abs(got-c.want) > 1e-9 {
@@ -141,16 +142,16 @@ func TestOwnedPrice(t *testing.T) {
 	b := newBench(spec, sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2})
 	b.start(0, 0, 0, 0)
 	price := func(at float64, n sched.NodeID, x float64) {
-		b.tell(sched.Event{Time: hours(at), Kind: sched.PriceChanged, Pool: sched.None, Node: n, Value: x})
+		b.report(sched.Event{Time: hours(at), Kind: sched.PriceChanged, Pool: sched.None, Node: n, Value: x})
 	}
 	// 3 so far
 	price(1, 1, 5)
 	// 6 more
 	price(2, sched.None, 4)
 	// 8 more
-	b.tell(sched.Event{Time: hours(3), Kind: sched.NodeLeft, Node: 1, Code: int32(sched.NodeDown)})
+	b.report(sched.Event{Time: hours(3), Kind: sched.NodeLeft, Node: 1, Code: int32(sched.NodeDown)})
 	// 4 more
-	b.tell(sched.Event{Time: hours(4), Kind: sched.NodeJoined,
+	b.report(sched.Event{Time: hours(4), Kind: sched.NodeJoined,
 		NodeSpec: &sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2}})
 	// 8 more
 	b.end(5, 0)

@@ -42,7 +42,7 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 	for t := range l.Types() {
 		room = append(room, int32(l.Usable(sched.TypeID(t))))
 	}
-	able := p.walk.aside[:0]
+	able := p.walk.quarantined[:0]
 	for _, id := range p.ranks.list {
 		switch {
 		case p.books.jobs[id].in == holding && p.protection.covers(v, id):
@@ -54,7 +54,7 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 			able = append(able, id)
 		}
 	}
-	p.walk.aside, p.grants.room = able[:0], room
+	p.walk.quarantined, p.grants.room = able[:0], room
 	return able
 }
 

@@ -11,12 +11,12 @@ import (
 // yet have a claim to what they held. The ledger of the books knows nothing of claims: on it a job chooses freely. On
 // this one it chooses where it is in the way of no other job.
 type claims struct {
-	laid   bool // there are claims in the walk under way
-	ledger *sched.Ledger
-	old    bool // nodes changed since the ledger was made
-	sets   arena.Sets
-	aside  []sched.JobID
-	apart  []sched.GPUID
+	laid        bool // there are claims in the walk under way
+	ledger      *sched.Ledger
+	old         bool // nodes changed since the ledger was made
+	sets        arena.Sets
+	quarantined []sched.JobID
+	apart       []sched.GPUID
 }
 
 // lay gives all that were granted GPUs, and the protected, a claim to what they held.
@@ -28,8 +28,8 @@ func (c *claims) lay(v *sched.View, g *grants, l *sched.Ledger) {
 	} else {
 		c.follow(v)
 	}
-	c.aside = append(c.aside[:0], c.ledger.Holders()...)
-	for _, id := range c.aside {
+	c.quarantined = append(c.quarantined[:0], c.ledger.Holders()...)
+	for _, id := range c.quarantined {
 		if g.to(id) == nil && len(l.Set(id)) == 0 {
 			c.drop(id)
 		}
@@ -38,8 +38,8 @@ func (c *claims) lay(v *sched.View, g *grants, l *sched.Ledger) {
 
 // follow brings the claims to the targets of the view, which differ little from where the last pass left them.
 func (c *claims) follow(v *sched.View) {
-	c.aside = append(c.aside[:0], c.ledger.Holders()...)
-	for _, id := range c.aside {
+	c.quarantined = append(c.quarantined[:0], c.ledger.Holders()...)
+	for _, id := range c.quarantined {
 		if !arena.SameSet(c.ledger.Set(id), v.Jobs[id].Target) {
 			c.drop(id)
 		}

@@ -8,16 +8,16 @@ import (
 
 // walk is one way down the order. It is made for one Decide and reused by the next.
 type walk struct {
-	no      uint32
-	heads   heads         // groups still to be looked at
-	victims victims       // of the job being placed
-	free    keepFree      // kept for one that waits for jobs that are not stopped
-	taken   []sched.JobID // placed, in walk order
-	takers  takers        // who took which GPU
-	touched []sched.JobID // whose holdings change, in order of first change
-	stamp   []uint32      // by job: the walk that last touched it
-	aside   []sched.JobID
-	scratch []sched.GPUID
+	no          uint32
+	heads       heads         // groups still to be looked at
+	victims     victims       // of the job being placed
+	free        keepFree      // kept for one that waits for jobs that are not stopped
+	taken       []sched.JobID // placed, in walk order
+	takers      takers        // who took which GPU
+	touched     []sched.JobID // whose holdings change, in order of first change
+	stamp       []uint32      // by job: the walk that last touched it
+	quarantined []sched.JobID
+	scratch     []sched.GPUID
 }
 
 // grow makes room for job id; more is how many jobs are expected in all.
@@ -31,7 +31,7 @@ func (w *walk) grow(id sched.JobID, more int) {
 // begin starts another walk.
 func (w *walk) begin() {
 	w.no++
-	w.taken, w.touched, w.aside = w.taken[:0], w.touched[:0], w.aside[:0]
+	w.taken, w.touched, w.quarantined = w.taken[:0], w.touched[:0], w.quarantined[:0]
 	w.free.forget()
 }
 
@@ -90,7 +90,7 @@ func (w *walk) settleVictims(b *books, r *ranks, id sched.JobID, now float64) (g
 func (w *walk) giveUpUngranted(v *sched.View, b *books, list []sched.JobID, g *grants, replaces bool) {
 	for _, id := range list {
 		x := g.to(id)
-		keeps := x != nil && !replaces && !x.Anew && len(b.ledger.Set(id)) == int(x.GPUs)
+		keeps := x != nil && !replaces && !x.Again && len(b.ledger.Set(id)) == int(x.GPUs)
 		if b.jobs[id].in == holding && !keeps && !w.victims.protection.covers(v, id) {
 			w.touch(id)
 			b.unbook(id)
@@ -129,7 +129,7 @@ func (p *Pipeline) indexed(v *sched.View) {
 		case tookIt:
 		case passedOver:
 			groups.remove(p.books.jobs, id)
-			p.walk.aside = append(p.walk.aside, id)
+			p.walk.quarantined = append(p.walk.quarantined, id)
 		case overLimit:
 			g.failed = p.walk.no
 		case misfit:
@@ -143,7 +143,7 @@ func (p *Pipeline) indexed(v *sched.View) {
 			heads.sink(groups, &p.books, 0, now)
 		}
 	}
-	for _, id := range p.walk.aside {
+	for _, id := range p.walk.quarantined {
 		groups.add(p.books.jobs, id)
 	}
 }

@@ -124,7 +124,7 @@ type Grant struct {
 	Least  int32  // where so many do not fit, fewer are worth starting with, down to this; GPUs = all or nothing
 	Want   int32  // width wanted, >= GPUs where more would be taken if it were there; 0 = GPUs
 	Config Config // how it is to run; with fewer GPUs than granted, too
-	Anew   bool   // it is to be placed again: what it holds is on a node that drains
+	Again  bool   // it is to be placed again: what it holds is on a node that drains
 }
 
 // Wanted returns the width wanted.

@@ -47,8 +47,8 @@ func (e *Event) Happened() Time {
 // GuessedRate is the Code of an AttemptStarted whose Rate was never measured on such GPUs: no one is to learn from it.
 const GuessedRate = 1
 
-// TellsRate reports whether e says how fast a job is that runs as its does, and is no guess.
-func (e *Event) TellsRate() bool {
+// ReportsRate reports whether e says how fast a job is that runs as its does, and is no guess.
+func (e *Event) ReportsRate() bool {
 	return (e.Kind == Progressed || e.Kind == AttemptStarted && e.Code != GuessedRate) && e.Rate > 0
 }
 

@@ -38,7 +38,7 @@ func TestRejoinWithOtherResources(t *testing.T) {
 				t.Fatal("the node is not known any more")
 			}
 			if got := l.Room(0, 0, 2); got != c.room {
-				t.Errorf("room for 2 GPUs beside 1: %v, want %v", got, c.room)
+				t.Errorf("room for 2 GPUs next to 1: %v, want %v", got, c.room)
 			}
 			l.Release(1)
 			if got := l.Room(0, 0, 3); got != c.full {

@@ -182,7 +182,7 @@ func TestWords(t *testing.T) {
 		seen[k.String()] = true
 	}
 	if sched.Ticked.Own() || !sched.Decided.Own() {
-		t.Error("the engine's own events begin with Decided")
+		t.Error("the engine's own events start with Decided")
 	}
 	for c := sched.NoReason; c <= sched.WhyStartFailed; c++ {
 		if strings.HasPrefix(c.String(), "reason-") {

@@ -111,7 +111,7 @@ func TestBloxPresetRefuses(t *testing.T) {
 	if s := good(); simulate(t, &s).PerJob[0].Finish != 300*sched.Time(time.Second) {
 		t.Error("a job of 18 s ends at the end of the first round")
 	}
-	for wish, change := range map[string]func(*Request){
+	for wanted, change := range map[string]func(*Request){
 		"--variability":    func(s *Request) { s.Scores = nil },
 		"scores of 3 GPUs": func(s *Request) { s.Scores = alikeScores(3) },
 		"no class \"D\"": func(s *Request) {
@@ -142,8 +142,8 @@ func TestBloxPresetRefuses(t *testing.T) {
 	} {
 		s := good()
 		change(&s)
-		if err := s.Check(); err == nil || !strings.Contains(err.Error(), wish) {
-			t.Errorf("got %v, want ... %s ...", err, wish)
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("got %v, want ... %s ...", err, wanted)
 		}
 	}
 }

@@ -29,7 +29,8 @@ var gavelPresetKeys = key.List{keyReset.Key, keyPerf.Key}
 var (
 	keyReset = key.Seconds("reset", strconv.Itoa(replica.DefaultReset),
 		"gavel: seconds at least between two computations of shares")
-	keyPerf = key.Switch("yes", "no", "perf", "no", "gavel: yes: fifo fills the cluster anew each time, fifo_perf")
+	keyPerf = key.Switch("yes", "no", "perf", "no",
+		"gavel: yes: fifo fills the cluster from empty each time, fifo_perf")
 )
 
 // gavelPolicy runs the replica of the released simulator.

@@ -80,7 +80,8 @@ func TestCheckIsRun(t *testing.T) {
 		{"preset without the system", Request{System: "las", Preset: "helios"},
 			`preset: helios has no system "las", only fifo, sjf, srtf`},
 		{"quantum within restart", Request{System: "las", Settings: set("quantum=62")},
-			`system: quantum 1m2s is not longer than restart_overhead 1m2s: jobs would restart and never progress; raise it`},
+			`system: quantum 1m2s is not longer than restart_overhead 1m2s: jobs would restart and never progress; ` +
+				`raise it`},
 		{"quantum within a given restart", Request{System: "las", Settings: set("restart_overhead=300")},
 			`system: quantum 5m0s is not longer than restart_overhead 5m0s`},
 		{"quantum just longer", Request{System: "las", Settings: set("quantum=62.000000001")}, ""},
@@ -89,7 +90,7 @@ func TestCheckIsRun(t *testing.T) {
 		{"a round of an order that stands", Request{System: "srtf", Round: time.Minute}, ""},
 		{"thresholds fall", Request{System: "tiresias-las", Settings: set("thresholds=5,4")},
 			"system: tiresias-las: order: thresholds [5 4], want finite, positive and rising"},
-		{"type nobody has", Request{System: "fifo", Trace: typed, Cluster: mustLoad(t, "1x2:v100+1x2:k80")},
+		{"type no one has", Request{System: "fifo", Trace: typed, Cluster: mustLoad(t, "1x2:v100+1x2:k80")},
 			`trace: test.csv: job j0 wants GPU type "a100", the cluster has v100, k80`},
 		{"type of a cluster without types", Request{System: "fifo", Trace: typed}, ""},
 		{"replica: placement", Request{System: "tiresias-las", Preset: "tiresias", Settings: set("placement=packed")},
@@ -265,7 +266,7 @@ func TestRunEndsAndTells(t *testing.T) {
 	s := Request{Trace: traceOf(row{0, 1, 5}, row{1, 1, 5}), Cluster: mustLoad(t, "1x1"), System: "fifo",
 		Sinks: []eventlog.Sink{sinkFunc(func(*sched.View, *sched.Event) { events++ })}}
 	if out := simulate(t, &s); out.Events != events || events == 0 {
-		t.Errorf("%d events counted, %d told", out.Events, events)
+		t.Errorf("%d events counted, %d said", out.Events, events)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

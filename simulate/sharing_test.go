@@ -32,9 +32,9 @@ func TestSharingMechanism(t *testing.T) {
 		}
 		c.Nodes[1].Sharing = (how + 1) % sched.Mechanisms
 		err := interfere(sets, c, 0, 0, &r)
-		if wish := fmt.Sprintf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", how,
-			c.Nodes[1].Sharing); err == nil || err.Error() != wish {
-			t.Errorf("%v, want %s", err, wish)
+		if wanted := fmt.Sprintf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", how,
+			c.Nodes[1].Sharing); err == nil || err.Error() != wanted {
+			t.Errorf("%v, want %s", err, wanted)
 		}
 	}
 }
@@ -52,7 +52,8 @@ func FuzzReadSharing(f *testing.F) {
 
 // Ensure that caps are found by names that differ in case and signs, and that one outside what was measured is refused.
 func TestCaps(t *testing.T) {
-	c, err := ReadCaps(strings.NewReader("dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"+
+	c, err := ReadCaps(strings.NewReader("dataset,network,batch_size,optimizer,power_limit,"+
+		"time_per_epoch,average_power\n"+
 		"d,resnet50,1,a,100,20,90\nd,resnet50,1,a,200,10,190\n"), "f")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ var (
 	Batch = key.Choice("batch", "free",
 		"batch size: free = the best at each width; fixed: min, max, random, best (at the width asked for), per-gpu",
 		append([]string{"free"}, batchRules...)...)
-	LR = key.Choice("lr", "linear", "learning rate by batch size, told to the job: linear, sqrt, adascale, none",
+	LR = key.Choice("lr", "linear", "learning rate by batch size, reported to the job: linear, sqrt, adascale, none",
 		lrRules...)
 	KMax    = key.Int("k_max", "0", "widest any job may be; 0 = what it says itself")
 	Horizon = key.Seconds("horizon", formatted(DefaultHorizon.Seconds()),
@@ -40,7 +40,7 @@ var (
 	keyMode = key.Choice("mode", "queue",
 		"what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected", "queue",
 		"drop")
-	keyOvertake = Backfill.As("off", "mode=queue: on = those behind one that waits may start before it; off = nobody "+
+	keyOvertake = Backfill.As("off", "mode=queue: on = those behind one that waits may start before it; off = no one "+
 		"is overtaken")
 	keyGoal = key.Choice("objective", "goodput",
 		"sum of scaling factors of goodput, or of throughput: samples, whatever a batch size costs in epochs",
@@ -114,7 +114,7 @@ func polluxAutoscale(k elastic.Known, facts Facts, s *key.Settings) (st pipeline
 		return st, err
 	}
 	if facts.Types > 1 {
-		return st, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", facts.Types)
+		return st, fmt.Errorf("GPUs of %d types, want one: utility does not say which to rent", facts.Types)
 	}
 	if facts.Round > 0 { // it looks at utility as often as it divides
 		p.Interval = facts.Round

@@ -81,7 +81,7 @@ func unheard(st *pipeline.Stages) []string {
 	}
 	for _, stage := range append(stages, st.Move) {
 		if v := reflect.ValueOf(stage); v.IsValid() {
-			s.tells = [...]bool{v.Type().Implements(learning[0]), v.Type().Implements(learning[1])}
+			s.reports = [...]bool{v.Type().Implements(learning[0]), v.Type().Implements(learning[1])}
 			s.inside(v, 0)
 		}
 	}
@@ -90,9 +90,9 @@ func unheard(st *pipeline.Stages) []string {
 
 // search goes through values, unexported fields included.
 type search struct {
-	known map[uintptr]bool // visible to the engine, or visited
-	tells [2]bool          // by interface of learning: the stage looked at has it
-	found []string
+	known   map[uintptr]bool // visible to the engine, or visited
+	reports [2]bool          // by interface of learning: the stage looked at has it
+	found   []string
 }
 
 var learning = [...]reflect.Type{reflect.TypeFor[sched.Observer](), reflect.TypeFor[sched.Memory]()}
@@ -111,7 +111,7 @@ func (s *search) visit(v reflect.Value, depth int) {
 		}
 		s.known[v.Pointer()] = true
 		for i, t := range learning {
-			if v.Type().Implements(t) && !s.tells[i] {
+			if v.Type().Implements(t) && !s.reports[i] {
 				s.found = append(s.found, fmt.Sprint(v.Type()))
 				break
 			}

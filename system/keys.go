@@ -24,7 +24,7 @@ var (
 	PackLimit = key.New("pack_limit", formatted(skew.PackLimit),
 		"placement skew: share of the largest tensor above which a model is consolidated, or learned", parsePackLimit)
 	Profiles = key.FromFiles("profiles",
-		"MODEL=FILE,...: logs of tensor or message sizes, or checkpoints, that tell the skew of models (default: "+
+		"MODEL=FILE,...: logs of tensor or message sizes, or checkpoints, that show the skew of models (default: "+
 			"published ones)",
 		"a log of tensor or message sizes, or a checkpoint", profileNames, readProfiles)
 	MinRun = key.New("min_run", "0", "seconds during which a started job cannot be preempted; "+
@@ -80,7 +80,8 @@ var (
 		WithScores(formatted(variability.PublishedAcross))
 	Classes = key.FromFile("classes", "of jobs: stated (else as published of models); FILE with model,class or with "+
 		"profiles; "+
-		"observed = told from how fast jobs run", "class map", "a file with model,class or with profiles", readClasses).
+		"observed = concluded from how fast jobs run", "class map", "a file with model,class or with profiles",
+		readClasses).
 		Or(StatedClasses, ObservedClasses)
 	Locality = key.FromFile("locality", "FILE with model_or_class,gpus_min,level,penalty: the same by model or "+
 		"class, GPUs "+

@@ -129,14 +129,16 @@ func TestWhereKeysMayBeGiven(t *testing.T) {
 	}
 }
 
-// Ensure that the key profiles takes logs and checkpoints, distinguished by their first bytes, and logs from what can be read in
+// Ensure that the key profiles takes logs and checkpoints, distinguished by their first bytes, and logs from what can
+// be read in
 // order alone.
 func TestProfilesTakeCheckpoints(t *testing.T) {
 	state, err := os.ReadFile("../model/checkpoint/testdata/state.pt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := `{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`
+	header := `{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},` +
+		`"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`
 	tensors := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("\x00", 16)
 	const log = "# sizes {of a model}\ntensor a 300\ntensor b 100\n"
 	files := map[string]string{"state.pt": string(state), "model.safetensors": tensors, "log": log,

@@ -25,7 +25,7 @@ var (
 	Backfill = key.Switch("on", "off", "backfill", "off",
 		"on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up")
 	ReplaceEvery = key.Seconds("replace_every", "0",
-		"seconds between placements of all anew, looked at on the grid of rounds; 0 = every round")
+		"seconds between placements of all again, looked at on the grid of rounds; 0 = every round")
 	MoveCost = key.Seconds("move_cost", formatted(DefaultRestart.Seconds()),
 		"seconds a job must gain to be moved (default for real jobs: what its restart costs, as learned)")
 	Tolerance = key.Number("tolerance", "0.05",

@@ -93,7 +93,7 @@ func railed(t *testing.T, info *system.Info, tr *trace.Trace, settings map[strin
 	check := sink(func(v *sched.View, e *sched.Event) {
 		if e.Kind == sched.AttemptEnded && e.Outcome == sched.Preempted {
 			if e.Work <= work[e.Job] {
-				t.Fatalf("%s: job %d is stopped at %v with work %v, and began with %v", info.Name, e.Job, e.Time,
+				t.Fatalf("%s: job %d is stopped at %v with work %v, and started with %v", info.Name, e.Job, e.Time,
 					e.Work, work[e.Job])
 			}
 			work[e.Job] = e.Work
@@ -165,9 +165,9 @@ func TestRestartsAreWeighed(t *testing.T) {
 			t.Errorf("%s: %d restarts where one is taken for an hour, %d where for a second: want fewer", name, dear,
 				cheap)
 		}
-		if told := restarts(t, name, costing(59*time.Minute),
-			map[string]string{"restart_overhead": "1"}); told != cheap {
-			t.Errorf("%s: %d restarts by the key, want %d", name, told, cheap)
+		if reported := restarts(t, name, costing(59*time.Minute),
+			map[string]string{"restart_overhead": "1"}); reported != cheap {
+			t.Errorf("%s: %d restarts by the key, want %d", name, reported, cheap)
 		}
 	}
 }

@@ -33,12 +33,12 @@ var (
 	keyMonthBudget = key.Number("month_budget", "0",
 		"information=price: GPU-hours to be rented in each calendar month, instead of budget; used up, all stops")
 	keyMonthCarry = key.Number("month_carry", "0", "of them, those left that go over into the next month at most")
-	keyMonthFrom  = key.New("month_from", "1970-01-01T00:00:00Z", "date and time at the beginning of the trace",
+	keyMonthFrom  = key.New("month_from", "1970-01-01T00:00:00Z", "date and time at the start of the trace",
 		parseDate)
 	Seed = key.Int("seed", "0", "of the search for widths")
 
 	// MonthZone is looked up where the world is made: the zones are in files.
-	MonthZone = key.Text("month_zone", "UTC", "time zone in which months begin")
+	MonthZone = key.Text("month_zone", "UTC", "time zone in which months start")
 )
 
 // boaKeys are those of the systems that know a price.

@@ -152,7 +152,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 var (
 	errNoStages = errors.New("it decides as a whole, in no stages that rounds or a preset could change")
 	errNoScores = errors.New("no PM scores of the GPUs were given; see --variability")
-	errNoTruth  = errors.New("stragglers=oracle: nobody knows which GPUs are slow; only simulations do, of the key " +
+	errNoTruth  = errors.New("stragglers=oracle: no one knows which GPUs are slow; only simulations do, of the key " +
 		"slow_gpus")
 	errNoWork = errors.New("no knowledge of remaining work was given")
 )

@@ -195,7 +195,7 @@ func TestAllFinishTheSameWay(t *testing.T) {
 			}
 		}
 		if other, ok := sums[first]; ok && !info.Rents { // those differ where there is something to rent
-			t.Errorf("%s and %s decide alike: the trace tells nothing", info.Name, other)
+			t.Errorf("%s and %s decide alike: the trace says nothing", info.Name, other)
 		}
 		sums[first] = info.Name
 	}
@@ -312,7 +312,7 @@ func TestWrongValues(t *testing.T) {
 					_, err := build(&info, tr, nil, settings)
 					want := fmt.Sprintf("system: %s: %s=%q, want ", info.Name, k.Name, value)
 					if err == nil || !strings.HasPrefix(err.Error(), want) {
-						t.Errorf("%s=%q: %v, want it to begin with %s", k.Name, value, err, want)
+						t.Errorf("%s=%q: %v, want it to start with %s", k.Name, value, err, want)
 					}
 				}
 			}

@@ -64,18 +64,18 @@ var table = []Info{
 		Placing: "skew",
 	},
 	{
-		Name: "pal", Line: "PAL: placement by class, PM score and locality, anew every round, under any order",
+		Name: "pal", Line: "PAL: placement by class, PM score and locality, chosen again every round, under any order",
 		Assumes: "PM scores; the order's own", Source: "Jain et al., SC'24",
 		Stages: placing(pal.PAL, true), Keys: key.Join(key.List{Tolerance.Key}, palKeys), Common: limits,
 		Scored: true,
 	},
 	{
-		Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order",
+		Name: "pm-first", Line: "the fastest GPUs first, wherever they are, chosen again every round, under any order",
 		Assumes: "PM scores; the order's own", Source: "Jain et al., SC'24",
 		Stages: placing(pal.PMFirst, false), Keys: palKeys, Common: limits, Scored: true,
 	},
 	{
-		Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order",
+		Name: "packed", Line: "few nodes, chosen again every round (packed, non-sticky), under any order",
 		Assumes: "the order's own", Source: "Jain et al., SC'24, baseline",
 		Stages: packing(pal.Packed, true), Keys: key.List{Order.Key, Backfill.Key, ReplaceEvery.Key, Stragglers.Key},
 		Common: limits,
@@ -113,7 +113,7 @@ var table = []Info{
 	},
 	{
 		Name:    "fifo-packed",
-		Line:    "by arrival; the first that does not fit joins the single job beside which both do most",
+		Line:    "by arrival; the first that does not fit joins the single job next to which both do most",
 		Assumes: "throughput of pairs, given",
 		Source:  "Narayanan et al., OSDI'20 (Gavel), fifo_packed, without rounds",
 		New:     paired(eaco.FIFOPacked, false), Keys: key.List{keyPairs.Key}, Common: pairLimits,

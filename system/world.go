@@ -31,14 +31,14 @@ var (
 		"slow-down of a gang on more nodes than it needs, per unit of its model's skew").Only(key.Simulation)
 	SlowGPUs = key.FromFile("slow_gpus", "FILE with gpu,from_s,to_s,factor: GPUs, by number from 0, that take factor "+
 		"times as long "+
-		"for a while; only stragglers=oracle is told", "table of slow GPUs", "a file with gpu,from_s,to_s,factor",
+		"for a while; only stragglers=oracle knows it", "table of slow GPUs", "a file with gpu,from_s,to_s,factor",
 		readSpells).
 		Only(key.Simulation)
 	ReportInterval = key.Seconds("report_interval", "0",
 		"seconds between reports of jobs on their progress, from which "+
-			"stragglers=watch learns; 0 = only changes of speed are told, at once").Only(key.Simulation)
+			"stragglers=watch learns; 0 = only changes of speed are reported, at once").Only(key.Simulation)
 	ReportNoise = key.Number("report_noise", "0",
-		"deviation of the logarithm of the speed that a report tells, such as 0.02").
+		"deviation of the logarithm of the speed that a report gives, such as 0.02").
 		Only(key.Simulation)
 )
 

@@ -65,7 +65,7 @@ func TestBadLogs(t *testing.T) {
 		{"tables of another format", minimal + "a,0,1,1\n",
 			`line 1: format trainyard with a job or instance table, want none: these belong to pai-task`,
 			Options{Instances: strings.NewReader("")}},
-		{"steps not told", gavelRow,
+		{"steps not said", gavelRow,
 			`line 1: the file counts iterations, not time: want step times (trace convert --steps)`, Options{}},
 		{"steps of 100 years", gavelRow, `line 1: 8 iterations of 438300h0m0s, want at most 100 years in all`,
 			Options{Steps: EveryStep(MaxTime / 2)}},

@@ -33,7 +33,7 @@ func FuzzParse(f *testing.F) {
 		got, err := parse()
 		if err != nil {
 			if text := err.Error(); !strings.HasPrefix(text, "trace: ") || strings.Contains(text, "\n") {
-				t.Errorf("error %q, want one line that begins with trace:", text)
+				t.Errorf("error %q, want one line that starts with trace:", text)
 			}
 			return
 		}
@@ -81,7 +81,7 @@ func FuzzReadSteps(f *testing.F) {
 		s, err := ReadSteps(bytes.NewReader(data), "steps.csv")
 		if err != nil {
 			if text := err.Error(); !strings.HasPrefix(text, "trace: ") || strings.Contains(text, "\n") {
-				t.Errorf("error %q, want one line that begins with trace:", text)
+				t.Errorf("error %q, want one line that starts with trace:", text)
 			}
 			return
 		}

@@ -40,7 +40,7 @@ func TestLawMeans(t *testing.T) {
 		}
 	}
 	if a, b := laws[2].Mean(), laws[3].Mean(); math.Abs(a/b-1) > 1e-6 {
-		t.Errorf("mean jumps from %v to %v beside shape 1", a, b)
+		t.Errorf("mean jumps from %v to %v next to shape 1", a, b)
 	}
 }
 

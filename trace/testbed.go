@@ -16,7 +16,7 @@ var testbedWidths = []struct{ gpus, jobs int }{{1, 240}, {2, 40}, {4, 80}, {8, 9
 var testbedModels = []string{"vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
 	"inception3", "googlenet"}
 
-// Testbed makes a workload like that of the testbed in the Tiresias paper (Gu et al., NSDI'19), whose own 480 jobs are
+// Testbed makes a workload like that of the testbed in the Tiresias paper (Gu et al., NSDI'19), its own 480 jobs are
 // not public: 240 jobs of 1 GPU, 40 of 2, 80 of 4, 90 of 8, 25 of 16 and 5 of 32 in random order; durations bounded
 // Pareto with shape 0.6 on 120 to 7200 s; Poisson arrivals with a mean gap of 30 s from time 0 on; ten models in turn,
 // 48 jobs each. All times are whole seconds. It offers 60 GPUs about twice the work they can do.

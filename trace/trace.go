@@ -158,7 +158,7 @@ func (p *parser) trace() *Trace {
 		t.warn("the step times given are not used: the format counts no iterations")
 	}
 	if o := p.o.Origin; !o.IsZero() && !o.Equal(t.Origin) {
-		t.warn("the origin given, %s, is not used: the file tells its own", o.Format(originFormat))
+		t.warn("the origin given, %s, is not used: the file states its own", o.Format(originFormat))
 	}
 	return t
 }

@@ -19,7 +19,7 @@ import (
 var ErrWrite = errors.New("trace: write")
 
 // errProfiled is returned for a trace that does not say what is to be written.
-var errProfiled = fmt.Errorf("%w: widths and durations of the jobs follow from profiles, want a trace that tells them",
+var errProfiled = fmt.Errorf("%w: widths and durations of the jobs follow from profiles, want a trace that states them",
 	ErrWrite)
 
 // Written lists the formats that Write writes.

@@ -39,7 +39,7 @@ func TestPromise18StartsAreCalibrated(t *testing.T) {
 		for k, name := range names {
 			var one tally
 			for n := range uint64(forecastSeeds.N()) {
-				one.add(startTold(t, site, name, 1000*uint64(10*i+k)+n))
+				one.add(startSaid(t, site, name, 1000*uint64(10*i+k)+n))
 			}
 			t.Logf("%-7s %-13s %v", site, name, &one)
 			own.merge(&one)
@@ -59,13 +59,13 @@ func TestPromise18StartsAreCalibrated(t *testing.T) {
 // tally counts jobs by where their start lies to the interval given.
 type tally struct{ early, within, late float64 }
 
-// add counts one job; told 0 = none waited.
-func (c *tally) add(start sched.Time, told whatif.Span) {
+// add counts one job; said 0 = none waited.
+func (c *tally) add(start sched.Time, reported whatif.Span) {
 	switch {
-	case told == whatif.Span{}:
-	case start < told.P10:
+	case reported == whatif.Span{}:
+	case start < reported.P10:
 		c.early++
-	case start > told.P90:
+	case start > reported.P90:
 		c.late++
 	default:
 		c.within++
@@ -98,9 +98,9 @@ func (c *tally) String() string {
 	return fmt.Sprintf("%.3f of %v within, %.3f early, %.3f late", c.within/n, n, c.early/n, c.late/n)
 }
 
-// startTold runs a trace like a site's under the named system and returns when a job that waits at a random arrival
+// startSaid runs a trace like a site's under the named system and returns when a job that waits at a random arrival
 // starts next, and what was given of that then.
-func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, told whatif.Span) {
+func startSaid(t *testing.T, site, name string, seed uint64) (start sched.Time, reported whatif.Span) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 18))
 	w := siteLike(t, site, seed, 150+r.IntN(600))
@@ -124,7 +124,7 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 		}
 	}
 	if len(waiting) == 0 {
-		return 0, told
+		return 0, reported
 	}
 	j := waiting[r.IntN(len(waiting))]
 	f, err := c.Moment.Forecast(t.Context(), whatif.Learn(v, whatif.Alike),

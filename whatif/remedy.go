@@ -178,7 +178,7 @@ func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, erro
 	if err != nil {
 		return nil, err
 	}
-	err = engine.Run(s.ctx, f.state, &once{job: id, tell: events}, f.dec, engine.Options{})
+	err = engine.Run(s.ctx, f.state, &once{job: id, report: events}, f.dec, engine.Options{})
 	if err == nil {
 		err = s.ctx.Err()
 	}
@@ -188,10 +188,10 @@ func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, erro
 // once is a driver of one decision about what it says. It lets pass the time to the next turn if the job is given
 // nothing before.
 type once struct {
-	v    *sched.View
-	job  sched.JobID
-	tell []sched.Event
-	over bool
+	v      *sched.View
+	job    sched.JobID
+	report []sched.Event
+	over   bool
 }
 
 // nextTurn is how far away a turn may be to count as the next.
@@ -200,14 +200,14 @@ const nextTurn = 10 * time.Minute
 // Sync says what the user does.
 func (d *once) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.v = v
-	for i := range d.tell {
-		d.tell[i].Time = v.Now
+	for i := range d.report {
+		d.report[i].Time = v.Now
 	}
-	return d.tell, nil
+	return d.report, nil
 }
 
-// anew has whoever decides look at job j as if it had just come.
-func anew(v *sched.View, j sched.JobID) []sched.Event {
+// newcomer has whoever decides look at job j as if it had just come.
+func newcomer(v *sched.View, j sched.JobID) []sched.Event {
 	command := func(c sched.Command) sched.Event {
 		return sched.Event{Time: v.Now, Kind: sched.JobCommanded, Job: j, Code: int32(c)}
 	}
@@ -290,7 +290,7 @@ type untilGiven struct {
 // Sync has the job looked at again.
 func (d *untilGiven) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
 	events, err := d.bounded.Sync(ctx, v)
-	return append(events, anew(v, d.job)...), err
+	return append(events, newcomer(v, d.job)...), err
 }
 
 // Next ends when the job has a target.

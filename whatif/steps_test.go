@@ -9,7 +9,7 @@ import (
 )
 
 // Ensure that the steps left take as long as those done, the time since the last report counted, and that of a job
-// which does not tell its steps, or how many it has, nothing is said.
+// which does not say its steps, or how many it has, nothing is reported.
 func TestStepsLeft(t *testing.T) {
 	running := sched.Job{Spec: &sched.JobSpec{}, State: sched.Active, Attempt: sched.Running, Work: 20 * time.Second,
 		WorkFrom: 100e9, Rate: 1}

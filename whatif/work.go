@@ -27,7 +27,7 @@ const (
 
 // Work is what is known of how much work jobs are, in time on the GPUs they asked for.
 type Work struct {
-	// Steps tells the work that a job has left by what it says of its steps; nil, or ok false, = it does not say.
+	// Steps says the work that a job has left by what it says of its steps; nil, or ok false, = it does not say.
 	Steps func(j sched.JobID) (left time.Duration, ok bool)
 	// Guessed are the jobs that run at a speed that was never measured on such GPUs: how long their steps take is known
 	// roughly.
@@ -210,7 +210,7 @@ const unknown = time.Hour
 // Left returns the u-quantile, 0 < u < 1, of the work that job j of v has left, given what it has done, and what that
 // rests on.
 //
-// Steps tell a point. Otherwise, of the earlier jobs like it, those count that took longer than it has by now: the next
+// Steps say a point. Otherwise, of the earlier jobs like it, those count that took longer than it has by now: the next
 // one's work is equally likely to lie in each of the gaps between theirs, the one beyond the longest included (Hill,
 // 1968, assumption A(n)), evenly within a gap. A stated wall time is a bound: what would be longer ends there. With no
 // such job to go by, the work left is uniform up to the wall time. If there is none, and beyond the longest job, P(X >

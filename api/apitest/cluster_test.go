@@ -78,7 +78,8 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 	for i := range nodes {
 		nodes[i].Rack = int32(1 + i/20)
 	}
-	p := &pretended{store: &forgetful{hosttest.NewStore(hosttest.NewDisk(h))}, driver: hosttest.NewDriver(nodes, origin)}
+	p := &pretended{store: &forgetful{hosttest.NewStore(hosttest.NewDisk(h))},
+		driver: hosttest.NewDriver(nodes, origin)}
 	opened, err := host.Open(t.Context(), host.Options{
 		Store: p.store,
 		System: func(h *eventlog.Header) (sched.Decider, error) {

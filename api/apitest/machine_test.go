@@ -77,7 +77,8 @@ func serveMachine(t *testing.T, dir string) *api.Client {
 		t.Fatal(err)
 	}
 	meter := server.NewMeter()
-	m, err := manager.Open(t.Context(), manager.Options{Dir: dir, Devices: device.Slots(2), Place: "slots", Unit: "slot",
+	m, err := manager.Open(t.Context(), manager.Options{Dir: dir, Devices: device.Slots(2), Place: "slots",
+		Unit:   "slot",
 		System: "fifo-skip", Shim: []string{exe, "shim"}, Sinks: []eventlog.Sink{meter}, Decided: meter.Decided})
 	if err != nil {
 		t.Fatal(err)

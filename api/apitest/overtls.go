@@ -10,7 +10,8 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// Serve serves a handler over TLS on the loopback until the test ends, and returns what makes clients that bear a token.
+// Serve serves a handler over TLS on the loopback until the test ends, and returns what makes clients that bear a
+// token.
 func Serve(t *testing.T, answers http.Handler) func(token string) *api.Client {
 	t.Helper()
 	s := httptest.NewTLSServer(answers)
@@ -18,7 +19,8 @@ func Serve(t *testing.T, answers http.Handler) func(token string) *api.Client {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.Certificate())
 	return func(token string) *api.Client {
-		c := api.DialNetwork(s.Listener.Addr().String(), token, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13})
+		c := api.DialNetwork(s.Listener.Addr().String(), token,
+			&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13})
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}

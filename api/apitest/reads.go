@@ -189,7 +189,8 @@ func (s *suite) why(t *testing.T) {
 }
 
 func (s *suite) wait(t *testing.T) {
-	if j, err := s.Client.Wait(t.Context(), s.Done); err != nil || j.State != "done" || j.Outcome == "" || j.Ended == "" {
+	if j, err := s.Client.Wait(t.Context(), s.Done); err != nil || j.State != "done" || j.Outcome == "" ||
+		j.Ended == "" {
 		t.Errorf("%+v, %v: want it done", j, err)
 	}
 	var j api.Job
@@ -292,7 +293,8 @@ func (s *suite) events(t *testing.T) {
 	}
 	for i, e := range list {
 		var line struct{ Seq uint64 }
-		if err := json.Unmarshal([]byte(e.data), &line); err != nil || line.Seq != first+uint64(i) || e.kind != "event" {
+		if err := json.Unmarshal([]byte(e.data), &line); err != nil || line.Seq != first+uint64(i) ||
+			e.kind != "event" {
 			t.Errorf("%+v: %v, want event %d", e, err, first+uint64(i))
 		}
 	}
@@ -316,7 +318,8 @@ func (s *suite) firstEvent(t *testing.T) uint64 {
 		return 1
 	}
 	p := (*api.Problem)(nil)
-	if !errors.As(err, &p) || p.Code != "gone" || p.Status != http.StatusGone || p.From < 2 || !errors.Is(err, api.ErrGone) {
+	if !errors.As(err, &p) || p.Code != "gone" || p.Status != http.StatusGone || p.From < 2 ||
+		!errors.Is(err, api.ErrGone) {
 		t.Fatalf("from 0: %v, want all, or code gone and from where on there are events", err)
 	}
 	s.refused(t, http.MethodGet, fmt.Sprintf("/v1/events?from=%d", p.From-1), "", "gone", http.StatusGone, api.ErrGone)

@@ -37,12 +37,12 @@ func TestClientErrors(t *testing.T) {
 		want error
 		says string
 	}{
-		"no job": {func() error { _, err := c.Job(ctx, "nobody"); return err }, api.ErrNoJob,
-			`job "nobody": no such job`},
+		"no job": {func() error { _, err := c.Job(ctx, "unknown"); return err }, api.ErrNoJob,
+			`job "unknown": no such job`},
 		"no number": {func() error { _, err := c.Cancel(ctx, "77"); return err }, api.ErrNoJob, `job "77"`},
 		"a path": {func() error { _, err := c.Cancel(ctx, "../0"); return err }, api.ErrForbidden,
 			"no such path"},
-		"logs of no job": {func() error { _, err := c.Logs(ctx, "nobody", api.LogOptions{}, nil); return err },
+		"logs of no job": {func() error { _, err := c.Logs(ctx, "unknown", api.LogOptions{}, nil); return err },
 			api.ErrNoJob, ""},
 		"done": {func() error { _, err := c.Requeue(ctx, "of-ann"); return err }, api.ErrDone,
 			`job "of-ann": done already (cancelled)`},
@@ -66,7 +66,7 @@ func TestClientErrors(t *testing.T) {
 		"nothing listens": {func() error { _, err := api.DialNetwork("127.0.0.1:1", "", nil).Info(ctx); return err },
 			api.ErrNoManager, ""},
 		"an interrupt": {func() error { _, err := c.Info(past); return err }, context.Canceled, ""},
-		"one who is told": {func() error {
+		"one who is asked": {func() error {
 			return c.Events(ctx, 0, func(uint64, []byte) error { return io.ErrShortWrite })
 		}, io.ErrShortWrite, ""},
 		"no folder at all": {func() error { _, err := api.Dial(filepath.Join(t.TempDir(), "x")); return err },
@@ -118,7 +118,8 @@ func TestJobs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2, nil)
 	r.submit(later)
-	r.submit("jobs: [{name: long, user: ann, command: [sleep, 1h], gpus: 2, grace: 1s, priority: 3, model: m}, {name: waits, user: bob, command: [x]}]")
+	r.submit("jobs: [{name: long, user: ann, command: [sleep, 1h], gpus: 2, grace: 1s, priority: 3, model: m}, " +
+		"{name: waits, user: bob, command: [x]}]")
 	ctx := t.Context()
 	for deadline := time.Now().Add(waitLong); ; time.Sleep(20 * time.Millisecond) {
 		j, err := r.client.Job(ctx, "long")
@@ -143,7 +144,7 @@ func TestJobs(t *testing.T) {
 		{api.Filter{States: []string{"running", "waiting"}}, "long running, waits waiting", 2},
 		{api.Filter{User: "bob"}, "of-bob held, waits waiting", 2},
 		{api.Filter{Limit: 1}, "waits waiting", 4},
-		{api.Filter{User: "nobody"}, "", 0},
+		{api.Filter{User: "unknown"}, "", 0},
 	} {
 		doc, err := r.client.Jobs(ctx, c.f)
 		var got []string
@@ -205,8 +206,10 @@ func (r *rig) metrics() {
 	}
 	for _, want := range []string{`trainyard_jobs{state="held"} 2`, `trainyard_jobs{state="running"} 1`,
 		`trainyard_gpus{state="busy"} 2`,
-		`trainyard_queue_length 1`, `trainyard_events_total{kind="arrived"} 4`, "trainyard_commits_total ", "trainyard_decision_seconds_count ",
-		"trainyard_preemptions_total 0", "trainyard_restarts_total 0", "trainyard_energy_joules_total 0", `trainyard_events_total{kind="decided"} 1`,
+		`trainyard_queue_length 1`, `trainyard_events_total{kind="arrived"} 4`, "trainyard_commits_total ",
+		"trainyard_decision_seconds_count ",
+		"trainyard_preemptions_total 0", "trainyard_restarts_total 0", "trainyard_energy_joules_total 0",
+		`trainyard_events_total{kind="decided"} 1`,
 		"go_goroutines ", "process_open_fds "} {
 		if !strings.Contains(string(text), want) {
 			r.Errorf("no %q among the figures", want)

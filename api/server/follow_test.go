@@ -208,9 +208,9 @@ func TestPromise22LongLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slow.Body.Close()
-	told, pieces, most := 0, 0, uint64(0)
+	reported, pieces, most := 0, 0, uint64(0)
 	_, err = r.client.Logs(t.Context(), "0", api.LogOptions{Tail: -1}, func(o api.Output) error {
-		if told += utf8.RuneCountInString(o.Text); len(o.Text) > 3*(64<<10) {
+		if reported += utf8.RuneCountInString(o.Text); len(o.Text) > 3*(64<<10) {
 			return fmt.Errorf("a piece of %d bytes", len(o.Text))
 		}
 		if pieces++; pieces%64 == 0 {
@@ -219,8 +219,8 @@ func TestPromise22LongLine(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || int64(told) != info.Size() {
-		t.Errorf("%d characters of %d bytes, %v", told, info.Size(), err)
+	if err != nil || int64(reported) != info.Size() {
+		t.Errorf("%d characters of %d bytes, %v", reported, info.Size(), err)
 	}
 	grown := int64(most-before.HeapInuse) >> 20
 	t.Logf("%d pieces; the heap of server and clients grew by %d MiB", pieces, grown)
@@ -295,7 +295,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	if n < next-1 {
-		t.Errorf("%d events in the log, %d were told", n, next-1)
+		t.Errorf("%d events in the log, %d were reported", n, next-1)
 	}
 }
 
@@ -328,8 +328,9 @@ func TestPromise23Canary(t *testing.T) {
 		env[fmt.Sprintf("KEY_%d", n)], long = value, append(long, value[:len(value)-n+4])
 	}
 	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir),
-		Env:  env,
-		File: `jobs: [{name: a, env: {DB_PASSWORD: ` + second + `}, command: [sh, -c, 'test ${#API_KEY} = 13 && test ${#DB_PASSWORD} = 13 && echo fine']}]`})
+		Env: env,
+		File: `jobs: [{name: a, env: {DB_PASSWORD: ` + second +
+			`}, command: [sh, -c, 'test ${#API_KEY} = 13 && test ${#DB_PASSWORD} = 13 && echo fine']}]`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,7 @@ func TestPromise23Canary(t *testing.T) {
 	}
 	for _, c := range append(long, canary, second) {
 		if i := strings.Index(said, c); i >= 0 {
-			t.Errorf("%s is told: ...%s", c, said[max(i-200, 0):i])
+			t.Errorf("%s is reported: ...%s", c, said[max(i-200, 0):i])
 		}
 	}
 	if strings.Count(said, "(hidden)") < 4 || !strings.Contains(said, "API_KEY") {

@@ -32,7 +32,8 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 	for path, item := range r.server.docs.OpenAPI().Paths {
 		for method, op := range map[string]any{http.MethodGet: item.Get, http.MethodPost: item.Post,
 			http.MethodPut:   item.Put,
-			http.MethodPatch: item.Patch, http.MethodDelete: item.Delete, http.MethodHead: item.Head, http.MethodOptions: item.Options} {
+			http.MethodPatch: item.Patch, http.MethodDelete: item.Delete, http.MethodHead: item.Head,
+			http.MethodOptions: item.Options} {
 			if fmt.Sprint(op) != "<nil>" {
 				routes = append(routes, method+" "+path)
 			}
@@ -48,7 +49,7 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 		if _, routed := r.server.guard.mux.Handler(req); routed != pattern {
 			t.Errorf("%s is routed to %q", pattern, routed)
 		}
-		if ru.least == api.Nobody {
+		if ru.least == api.NoRole {
 			t.Errorf("%s is open to everybody", pattern)
 		}
 		if strings.Contains(pattern, "{job}") && method != http.MethodGet && !ru.own {
@@ -68,9 +69,11 @@ func TestRoutesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := make(map[string]string)
-	for _, row := range regexp.MustCompile("(?m)^\\| `((?:GET|POST) [^?`]+)[^`]*`((?:, `[a-z]+`)*) \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:GET|POST) [^?`]+)[^`]*`((?:, `[a-z]+`)*) \\| "+
+		"([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
 		listed[row[1]] = row[3]
-		for _, verb := range regexp.MustCompile("[a-z]+").FindAllString(row[2], -1) { // in addition to the last of the path
+		// in addition to the last of the path
+		for _, verb := range regexp.MustCompile("[a-z]+").FindAllString(row[2], -1) {
 			listed[row[1][:strings.LastIndex(row[1], "/")+1]+verb] = row[3]
 		}
 	}
@@ -318,11 +321,15 @@ func TestBodies(t *testing.T) {
 //
 //	n no one, v viewer, u user about a job of his own, o user about a job of another, a admin
 var lattice = map[string]string{
-	"GET /openapi.json": "vuoa", "GET /metrics": "vuoa", "GET /v1/info": "vuoa", "GET /v1/nodes": "vuoa", "GET /v1/jobs": "vuoa",
-	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa", "GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
+	"GET /openapi.json": "vuoa", "GET /metrics": "vuoa", "GET /v1/info": "vuoa", "GET /v1/nodes": "vuoa",
+	"GET /v1/jobs":       "vuoa",
+	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa",
+	"GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
 	"GET /v1/jobs/{job}/why": "vuoa", "GET /v1/decisions/{seq}": "vuoa", "POST /v1/jobs/{job}/resize": "ua",
-	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua", "POST /v1/jobs/{job}/resume": "ua",
-	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a", "POST /v1/gpus/{gpu}/drain": "a",
+	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua",
+	"POST /v1/jobs/{job}/resume":  "ua",
+	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a",
+	"POST /v1/gpus/{gpu}/drain":   "a",
 	"POST /v1/gpus/{gpu}/undrain": "a", "POST /v1/nodes/{node}/drain": "a", "POST /v1/nodes/{node}/undrain": "a",
 	"POST /v1/clean": "a",
 }
@@ -571,7 +578,7 @@ func TestPromise20PeerCredentials(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to be another user")
 	}
-	const nobody = 65534
+	const none = 65534
 	run := func(r *rig) string {
 		exe, err := os.Executable()
 		if err != nil {
@@ -590,7 +597,7 @@ func TestPromise20PeerCredentials(t *testing.T) {
 		}
 		cmd := exec.CommandContext(t.Context(), copied)
 		cmd.Env = []string{clientEnv + "=" + r.dir, "TRAINYARD_TEST_TOKEN=" + r.token("a", "root", api.Admin)}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: none, Gid: none}}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -607,15 +614,15 @@ func TestPromise20PeerCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := run(r); strings.Count(said, "who are you") != 4 {
-		t.Errorf("a folder that somebody opened:\n%s", said)
+		t.Errorf("a folder that someone opened:\n%s", said)
 	}
-	group := nobody
+	group := none
 	r = newRig(t, 1, func(r *rig) { r.o.Group = &group })
 	r.submit(later)
-	r.submit("jobs: [{command: [x], submit: 1h, name: mine, user: " + access.UserName(nobody) + "}]")
+	r.submit("jobs: [{command: [x], submit: 1h, name: mine, user: " + access.UserName(none) + "}]")
 	said := run(r)
 	for _, want := range []string{"GET /v1/jobs: <nil>", "of-ann/cancel: job 0 is not one of " +
-		access.UserName(nobody), "mine/cancel: <nil>", "drain: " + access.UserName(nobody) + " is user here"} {
+		access.UserName(none), "mine/cancel: <nil>", "drain: " + access.UserName(none) + " is user here"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("a group's user: want %q\n%s", want, said)
 		}

@@ -52,7 +52,8 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 			10<<20)}},
 		"10 MB in the file":    {File: `jobs: [{command: [x], env: {A: ` + strings.Repeat("x", 10<<20) + `}}]`},
 		"1 MB in one variable": {File: `jobs: [{command: [x], env: {A: ` + strings.Repeat("x", 1<<20) + `}}]`},
-		"a bomb of aliases":    {File: "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\njobs: [{command: *c}]"},
+		"a bomb of aliases": {File: "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c " +
+			"[*b,*b,*b,*b,*b,*b,*b,*b]\njobs: [{command: *c}]"},
 	} {
 		if s.Dir == "" {
 			s.Dir = work
@@ -77,7 +78,7 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 		t.Errorf("the job was given %q, %v", said, err)
 	}
 	if after := listing(t, work); after != before {
-		t.Errorf("files beside the state: %s, before %s", after, before)
+		t.Errorf("files next to the state: %s, before %s", after, before)
 	}
 	for _, path := range []string{"/v1/jobs/..%2f..%2fetc/logs", "/v1/jobs/0%00/logs", "/v1/jobs/%2e%2e/logs",
 		"/v1/jobs/0/logs?attempt=-1", "/v1/jobs/0/logs?attempt=../../1"} {
@@ -97,7 +98,8 @@ func TestPromise21LinksAreNotFollowed(t *testing.T) {
 	secret := filepath.Join(filepath.Dir(r.dir), "secret")
 	write(t, secret, []byte(canary))
 	out := filepath.Join(r.dir, "jobs", "0", "1", "output.log")
-	r.submit(fmt.Sprintf(`jobs: [{command: [sh, -c, 'i=0; while [ $i -lt 150 ]; do ln -sfn %s %s; mv %s away; echo fine > %s; i=$((i+1)); done; ln -sfn %s %s']}]`,
+	r.submit(fmt.Sprintf(`jobs: [{command: [sh, -c, 'i=0; while [ $i -lt 150 ]; do ln -sfn %s %s; mv %s away; echo `+
+		`fine > %s; i=$((i+1)); done; ln -sfn %s %s']}]`,
 		secret, out, out, out, secret, out))
 	for reads, over := 0, false; !over; reads++ {
 		j, err := r.client.Job(t.Context(), "0")
@@ -106,7 +108,7 @@ func TestPromise21LinksAreNotFollowed(t *testing.T) {
 		}
 		over = j.State == "done"
 		if said, _ := r.logs("0"); strings.Contains(said, canary) {
-			t.Fatalf("read %d tells what a link leads to: %q", reads, said)
+			t.Fatalf("read %d says what a link leads to: %q", reads, said)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	}
 	c.job = sched.None
 	c.who, c.admitted = g.site.Identify(r)
-	if c.who.Role == api.Nobody {
+	if c.who.Role == api.NoRole {
 		return c, ru, api.Refusal(http.StatusUnauthorized, "who are you? %s", g.site.Hint(r))
 	}
 	pattern, err := g.route(r)

@@ -110,7 +110,7 @@ func TestReference(t *testing.T) {
 // size, so that fewer and larger steps are no slowdown; also if the job goes back to a step of the batch size before.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	for reported, unit := range map[string]int64{"told": 1, "steps": 0} {
+	for reported, unit := range map[string]int64{"said": 1, "steps": 0} {
 		r := newRide(t, 1)
 		r.o.Begin(1, 64)
 		if unit == 0 {
@@ -216,7 +216,7 @@ func TestRollback(t *testing.T) {
 	r.shows("again", 1, 140)
 	r.step = 0
 	r.begin(1, 0)
-	r.shows("from the beginning", 1, 0)
+	r.shows("from the start", 1, 0)
 }
 
 // Ensure that another number of tenants is measured on its own, and that both are remembered.
@@ -226,13 +226,13 @@ func TestTenants(t *testing.T) {
 	r.begin(1, 0)
 	r.drive(100, 10, 0)
 	r.o.Share(2)
-	r.shows("not measured beside another yet", 1, 100)
+	r.shows("not measured next to another yet", 1, 100)
 	r.drive(10, 6, 0)
 	if r.o.Rate() != 1 {
 		t.Errorf("rate %v from a window that is too short", r.o.Rate())
 	}
 	r.drive(90, 6, 0)
-	r.shows("beside another", 0.6, 160)
+	r.shows("next to another", 0.6, 160)
 	r.o.Share(1)
 	r.shows("alone again", 1, 160)
 }

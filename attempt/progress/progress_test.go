@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
 // names of facts, in the order of their bits.
 var names = [fields]string{"step", "total", "epoch", "samples", "speed", "loss", "grad_sqr", "grad_var", "saved_step",
@@ -25,7 +25,7 @@ func written(m Reading) string {
 	values := [fields]any{m.Step, m.Total, math.Round(m.Epoch*1e6) / 1e6, m.Samples, m.Speed, m.Loss, m.GradSqr,
 		m.GradVar, m.SavedStep}
 	if m.Again {
-		b.WriteString("anew ")
+		b.WriteString("again ")
 	}
 	for i, name := range names {
 		switch {

@@ -132,7 +132,7 @@ func (t Task) Validate() error {
 	case len(t.Command) > MaxArgs:
 		return fmt.Errorf("command of %d arguments, want at most %d", len(t.Command), MaxArgs)
 	case t.Command[0] == "":
-		return fmt.Errorf(`command begins with "", want a program`)
+		return fmt.Errorf(`command starts with "", want a program`)
 	case len(t.Env) > MaxEnv:
 		return fmt.Errorf("env of %d variables, want at most %d", len(t.Env), MaxEnv)
 	case t.Grace <= 0 || t.Grace > MaxGrace:

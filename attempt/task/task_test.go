@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{func(t *Task) { t.Command = nil }, `command of no arguments, want a program`},
 		{func(t *Task) { t.Command = make([]string, MaxArgs+1) }, `command of 10001 arguments, want at most 10000`},
-		{func(t *Task) { t.Command[0] = "" }, `command begins with "", want a program`},
+		{func(t *Task) { t.Command[0] = "" }, `command starts with "", want a program`},
 		{func(t *Task) { t.Command[1] = "a\x00b" }, `command[1] has a NUL byte, want none`},
 		{func(t *Task) { t.Command[1] = "\xff" }, `command[1] is not text in UTF-8, want text`},
 		{func(t *Task) { t.Command[1] = strings.Repeat("x", MaxText+1) },

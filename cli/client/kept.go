@@ -20,12 +20,15 @@ func (c *choice) resumable(err error) error {
 	if _, held := Holder(c.State); held || !kept.Folder(c.State).Kept() {
 		return err
 	}
-	return &term.CodedError{Code: term.ExitUnreachable, Err: fmt.Errorf("%w; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %s",
-		err, term.ShellWord(c.State), term.ShellWord(c.State))}
+	return &term.CodedError{Code: term.ExitUnreachable,
+		Err: fmt.Errorf("%w; what started it takes it up again: `trainyard serve --state %s`, or the same "+
+			"`trainyard run` with --state %s",
+			err, term.ShellWord(c.State), term.ShellWord(c.State))}
 }
 
 // OrFolder is Asking for a verb that, where no manager serves a folder that has a log, reads that.
-func (t *Target) OrFolder(ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, kept.Folder, []string) error) func(*cobra.Command, []string) error {
+func (t *Target) OrFolder(ask func(*cobra.Command, *api.Client, []string) error,
+	read func(*cobra.Command, kept.Folder, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := t.Asking(ask)(cmd, args)
 		if !errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrForbidden) {
@@ -39,14 +42,16 @@ func (t *Target) OrFolder(ask func(*cobra.Command, *api.Client, []string) error,
 		if failed := ApiError(read(cmd, dir, args)); failed != nil {
 			return failed
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: nobody serves %s; this is what it keeps\n", dir)
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: no one serves %s; this is what it keeps\n", dir)
 		return nil
 	}
 }
 
 // Unserved is the error of what takes a manager.
 func Unserved(dir kept.Folder, why string) error {
-	return &term.CodedError{Code: term.ExitUnreachable, Err: fmt.Errorf("%s: %w, and %s; start one by `trainyard serve`, or name its folder by --state", dir, api.ErrNoManager, why)}
+	return &term.CodedError{Code: term.ExitUnreachable,
+		Err: fmt.Errorf("%s: %w, and %s; start one by `trainyard serve`, or name its folder by --state", dir,
+			api.ErrNoManager, why)}
 }
 
 // Holder returns the process that has a state folder, by its lock.

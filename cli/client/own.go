@@ -15,7 +15,8 @@ type Own interface {
 	Run(cmd *cobra.Command, args []string, w Work) error
 }
 
-// Work is what a manager of a command's own is asked for: by the arguments, a job file or a command behind --, and by flags.
+// Work is what a manager of a command's own is asked for: by the arguments, a job file or a command behind --, and by
+// flags.
 type Work struct {
 	State              string // folder; "": one named after the jobs
 	Asked              string // flag that asks for a manager of the command's own; "": none does

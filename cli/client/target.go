@@ -24,10 +24,12 @@ const (
 	ContextVariable = "TRAINYARD_CONTEXT"
 )
 
-// socketVariable is set in the environment of a job: STATE/jobs/JOB/ATTEMPT/socket, where STATE is the folder of its manager.
+// socketVariable is set in the environment of a job: STATE/jobs/JOB/ATTEMPT/socket, where STATE is the folder of its
+// manager.
 const socketVariable = "TRAINYARD_SOCKET"
 
-// Target says which host a verb works with, as its flags do. It is resolved in this order: a flag, the environment, the manager of the
+// Target says which host a verb works with, as its flags do. It is resolved in this order: a flag, the environment, the
+// manager of the
 // job that the verb runs in, the context chosen by `context use`, the state folder of the user.
 type Target struct {
 	State   string // flag --state
@@ -42,13 +44,15 @@ func (t *Target) AddFlags(cmd *cobra.Command) {
 
 // AddContext gives a verb the flag that names a context.
 func AddContext(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "context", "", "`NAME` of a host kept by trainyard context (default: $"+ContextVariable+", else the one in use)")
+	cmd.Flags().StringVar(name, "context", "",
+		"`NAME` of a host kept by trainyard context (default: $"+ContextVariable+", else the one in use)")
 	term.CompleteFlag(cmd, "context", term.ListOf(contextNames))
 }
 
 // AddState gives a verb that is for a machine alone the flag that names its state folder.
 func AddState(cmd *cobra.Command, state *string) {
-	cmd.Flags().StringVar(state, "state", "", "state `FOLDER` of the manager (default: $"+StateVariable+", else that of the user)")
+	cmd.Flags().StringVar(state, "state", "",
+		"state `FOLDER` of the manager (default: $"+StateVariable+", else that of the user)")
 	_ = cmd.MarkFlagDirname("state")
 }
 
@@ -68,7 +72,8 @@ func contextNames() (names []string) {
 	return names
 }
 
-// StateFolder returns the state folder that a flag, the environment or the user's home names, for what is done on this machine.
+// StateFolder returns the state folder that a flag, the environment or the user's home names, for what is done on this
+// machine.
 func StateFolder(flag string) (string, error) {
 	if dir := cmp.Or(flag, os.Getenv(StateVariable)); dir != "" {
 		return dir, nil
@@ -222,7 +227,8 @@ func (c *choice) dialServer() (*api.Client, error) {
 			return nil, fmt.Errorf("context %s: ca: %w", c.Name, err)
 		}
 		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, term.Malformed(fmt.Errorf("context %s: ca: %s has no certificate, want some in PEM", c.Name, c.CA))
+			return nil, term.Malformed(fmt.Errorf("context %s: ca: %s has no certificate, want some in PEM", c.Name,
+				c.CA))
 		}
 	}
 	if c.Cert != "" {
@@ -250,7 +256,8 @@ func (t *Target) Remote() bool {
 }
 
 // Asking is a verb that asks a host.
-func (t *Target) Asking(ask func(cmd *cobra.Command, c *api.Client, args []string) error) func(*cobra.Command, []string) error {
+func (t *Target) Asking(ask func(cmd *cobra.Command, c *api.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		chosen, err := t.choose()
 		if err != nil {
@@ -266,7 +273,8 @@ func (t *Target) Asking(ask func(cmd *cobra.Command, c *api.Client, args []strin
 }
 
 // Changing is Asking for a verb that changes something: it names a context that no flag has named.
-func (t *Target) Changing(ask func(cmd *cobra.Command, c *api.Client, args []string) error) func(*cobra.Command, []string) error {
+func (t *Target) Changing(ask func(cmd *cobra.Command, c *api.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return t.Asking(func(cmd *cobra.Command, c *api.Client, args []string) error {
 		t.Announce(cmd)
 		return ask(cmd, c, args)

@@ -45,7 +45,8 @@ func (f *File) Find(name string) (*Context, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%w: %q; there are none, add one by `trainyard context add`", ErrUnknown, name)
 	}
-	return nil, fmt.Errorf("%w: %q%s, want one of %s", ErrUnknown, name, suggest.Hint(name, names), strings.Join(names, ", "))
+	return nil, fmt.Errorf("%w: %q%s, want one of %s", ErrUnknown, name, suggest.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 // Add adds a context, or puts it in the place of the one that has its name.
@@ -108,7 +109,8 @@ func (c *Context) Check() error {
 	kinds := c.kinds()
 	switch {
 	case !goodName.MatchString(c.Name):
-		return fmt.Errorf("name %q, want letters, digits, dots, dashes and underscores, at most 63, the first a letter or a digit", c.Name)
+		return fmt.Errorf("name %q, want letters, digits, dots, dashes and underscores, at most 63, the first a "+
+			"letter or a digit", c.Name)
 	case kinds != 1:
 		return fmt.Errorf("context %s has %d of state, server and command, want one", c.Name, kinds)
 	case c.State != "" && !filepath.IsAbs(c.State):
@@ -133,7 +135,8 @@ func (c *Context) Check() error {
 
 func (c *Context) checkServer() error {
 	u, err := url.Parse(c.Server)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.Port() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.Port() == "" || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" || u.User != nil {
 		return fmt.Errorf("context %s: server %q, want https://HOST:PORT", c.Name, c.Server)
 	}
 	return nil

@@ -1,4 +1,5 @@
-// Package contexts keeps the hosts that a user works with under names of his own, in contexts.yaml in his configuration folder:
+// Package contexts keeps the hosts that a user works with under names of his own, in contexts.yaml in his configuration
+// folder:
 //
 //	current: lab
 //	contexts:
@@ -11,8 +12,10 @@
 //	    token_file: /home/ann/.config/trainyard/team.token
 //	    ca: /home/ann/.config/trainyard/team.pem
 //
-// A context is of one kind: a state folder on this machine, a server on the network, or a command whose input and output are the
-// connection. The file is replaced whole, is readable by its owner alone, and is refused where others may write it, since a command in
+// A context is of one kind: a state folder on this machine, a server on the network, or a command whose input and
+// output are the
+// connection. The file is replaced whole, is readable by its owner alone, and is refused where others may write it,
+// since a command in
 // it is run.
 //
 // The package deliberately opens no connection; package cli/client does.

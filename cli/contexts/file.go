@@ -16,7 +16,8 @@ const maxFile = 1 << 20
 
 // Errors of the file.
 var (
-	ErrExposed = errors.New("others may write it, and commands in it are run; want it writable by you alone: chmod go-w")
+	ErrExposed = errors.New("others may write it, and commands in it are run; want it writable by you alone: " +
+		"chmod go-w")
 	ErrDamaged = errors.New("malformed")
 )
 
@@ -70,7 +71,8 @@ func parse(path string, b []byte) (*File, error) {
 	return file, nil
 }
 
-// Save replaces the file whole: whoever reads it meanwhile sees the old one or the new one. It is readable by its owner alone.
+// Save replaces the file whole: whoever reads it meanwhile sees the old one or the new one. It is readable by its owner
+// alone.
 func (f *File) Save(path string) error {
 	if err := f.check(); err != nil {
 		return err

@@ -14,7 +14,7 @@ const eacoHead = `EaCO: energy-aware co-location, against fifo, fifo-packed and 
 Published, EaCO over each (text of the paper): energy 0.61 of fifo, 0.755 of
 fifo_packed, 0.917 of gandiva on 28 nodes, 0.61 of each on 64; active nodes 0.70,
 0.71, 0.96 and 0.53; run time at most 1.0323. Its trace, load, deadlines,
-thresholds and idle power are not told.
+thresholds and idle power are not given.
 `
 
 const eacoFoot = `
@@ -22,7 +22,7 @@ Jobs ask for one node of 8 GPUs, one of the four measured models each; restart
 62 s. "awake": idle nodes draw 650 W; "asleep": idle nodes sleep at 0 W, which is
 what the published figures must rest on. Ratios are over fifo: of energy with
 the same rule ("/ fifo") and without it ("/ fifo awake"): what is between the two
-is what sleep saves. EaCO learns how sets slow each other; the others are told.
+is what sleep saves. EaCO learns how sets slow each other; the others know it.
 "limit": how much slower than alone a job may become, 1.10 where nothing is
 said. "capped": jobs run under the power cap of least energy of their GPU that
 lets them take 1.2 times as long; Zeus measured ResNet-50 alone of the four, so

@@ -34,7 +34,7 @@ type eacoRow struct {
 
 	settings map[string]string
 	caps     simulate.CapCurves
-	beside   companies
+	partner  companies
 	results  []metrics.Result // by seed
 }
 
@@ -108,8 +108,8 @@ func (r *eacoRow) run(ctx context.Context, s simulate.Request) error {
 	}
 	maps.Copy(s.Settings, r.settings)
 	if r.System == "eaco" {
-		r.beside.begin()
-		s.Sinks = []eventlog.Sink{&r.beside}
+		r.partner.begin()
+		s.Sinks = []eventlog.Sink{&r.partner}
 	}
 	out, err := s.Run(ctx)
 	if err != nil {
@@ -144,6 +144,6 @@ func (r *eacoRow) sum(base, awake []metrics.Result) {
 	r.Active = ratio(base, func(x *metrics.Result) float64 { return x.AvgActiveNodes })
 	r.JTT = ratio(base, func(x *metrics.Result) float64 { return x.AvgJCT })
 	if r.caps == nil { // a cap slows jobs as well
-		r.Companies = r.beside.list()
+		r.Companies = r.partner.list()
 	}
 }

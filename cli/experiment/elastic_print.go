@@ -21,7 +21,7 @@ goodput    what is divided by; the rows below are scaled in the same way, but
            for throughput alone, or with fixed batch sizes: the least, largest,
            any or best (on one GPU) of each job's, or the least on each GPU.
            Then other systems, which choose batch sizes by goodput and drop
-           nobody
+           no one
 
 What a batch size costs in epochs is in all completion times, whatever an
 objective assumes. Jobs of three kinds (bound by compute, balanced, bound by

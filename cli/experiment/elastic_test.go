@@ -129,9 +129,9 @@ func TestElasticBySpecification(t *testing.T) {
 		{"decided at multiples of the interval", "1x8", []asked{linear(0), linear(1)},
 			map[string]string{"interval": "60", "fairness": "0.01"},
 			[]string{"0s: 0 has 8", "60s: 0 has 4", "60s: 1 has 4"}},
-		{"who could never fit holds up nobody", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)}, nil,
+		{"who could never fit holds up no one", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)}, nil,
 			[]string{"1s: 1 has 1"}},
-		{"and is rejected where nobody waits", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)},
+		{"and is rejected where no one waits", "1x2", []asked{{"big", 0, upTo8}, rigid("linear", 1, 1)},
 			map[string]string{"mode": "drop"},
 			[]string{"0s: 0 too-wide 3 2", "1s: 1 has 1"}},
 	} {
@@ -190,7 +190,7 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 	}
 	for _, said := range []string{`"batch":`, `"accum":`, `"lr_scale":`} {
 		if !strings.Contains(log.String(), said) {
-			t.Errorf("the log does not tell %s", said)
+			t.Errorf("the log does not say %s", said)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func newExperiment() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:               "experiment [NAME]",
-		Short:             "Run a published comparison, ours beside it; without a name, list",
+		Short:             "Run a published comparison, ours next to it; without a name, list",
 		Args:              term.Exactly("[NAME]"),
 		ValidArgsFunction: term.FirstArg(experimentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -31,6 +31,6 @@ var Experiments = []Experiment{
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters",
 		palExperiment},
 	{"unsaved", "Jobs that never save under the five systems: stopped for others, or left alone", unsavedExperiment},
-	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and nobody",
+	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and no one",
 		stragglers},
 }

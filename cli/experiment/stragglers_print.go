@@ -18,7 +18,7 @@ lost      GPU-hours that jobs lost to slow GPUs, for each fault; the restarts of
           those that moved away are in the JCT alone
 found     faults of which a GPU was taken to be slow while they lasted, of those
           that a job worked on
-delay     from the beginning of a fault until then: median and 90 %
+delay     from the start of a fault until then: median and 90 %
 Ratios of average JCT are means over paired seeds with 95 % bootstrap intervals.
 `
 

@@ -16,7 +16,8 @@ func SystemsNamed(names []string) ([]*system.Info, error) {
 	for i, name := range names {
 		names[i] = strings.TrimSpace(name)
 		if names[i] == "" {
-			return nil, term.Usagef("--system %q has an empty name, want NAME,... such as fifo,las", strings.Join(names, ","))
+			return nil, term.Usagef("--system %q has an empty name, want NAME,... such as fifo,las",
+				strings.Join(names, ","))
 		}
 		info, err := system.Named(names[i])
 		if err != nil {
@@ -51,9 +52,12 @@ func FormatNames() []string {
 // FormatsHelp says how traces are read: the formats and their columns.
 func FormatsHelp() string {
 	var b strings.Builder
-	b.WriteString(term.Wrap("A trace is a table, may be gzipped, whose header line names the columns, in any order, and thereby "+
-		"tells the format. Times are in seconds unless the format says otherwise; --unit says another unit of a tiresias trace. "+
-		"Columns that the format does not know are refused. Columns in brackets may be left out. A format without header line is told "+
+	b.WriteString(term.Wrap("A trace is a table, may be gzipped, whose header line names the columns, in any order, "+
+		"and thereby "+
+		"shows the format. Times are in seconds unless the format says otherwise; --unit says another unit of a "+
+		"tiresias trace. "+
+		"Columns that the format does not know are refused. Columns in brackets may be left out. A format without "+
+		"header line is known "+
 		"by its first row. Formats (--format):", term.DefaultWidth, 0) + "\n")
 	for _, f := range trace.Formats() {
 		b.WriteString("\n  " + term.Wrap(f.Name+": "+f.Line, term.DefaultWidth, 4) + "\n")

@@ -58,7 +58,8 @@ func (s setting) giveOne(infos []*system.Info, keys func(*system.Info) key.List,
 	}
 	i := slices.Index(infos, info)
 	if i < 0 {
-		return term.Usagef("--set %s: %s is not run, --system has %s", s.text, s.name, strings.Join(NamesOf(infos), ", "))
+		return term.Usagef("--set %s: %s is not run, --system has %s", s.text, s.name,
+			strings.Join(NamesOf(infos), ", "))
 	}
 	if err := keys(info).Check("system: "+info.Name, map[string]string{s.key: s.value}, key.Simulation); err != nil {
 		return term.Usagef("--set %s: %w", s.text, err)
@@ -89,7 +90,8 @@ func (s setting) giveAll(infos []*system.Info, keys func(*system.Info) key.List,
 	if len(infos) == 1 {
 		who = infos[0].Name + " does not take"
 	}
-	return term.Usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, names), strings.Join(names, ", "))
+	return term.Usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, names),
+		strings.Join(names, ", "))
 }
 
 // NamesOf returns the names of systems.

@@ -44,7 +44,8 @@ trainyard context add lab --command 'ssh lab trainyard connect'.`,
 	return cmd
 }
 
-// carry copies both ways until the manager closes the connection, or the other end does: then nothing is left to answer.
+// carry copies both ways until the manager closes the connection, or the other end does: then nothing is left to
+// answer.
 func carry(conn *net.UnixConn, in io.Reader, out io.Writer) error {
 	sent := make(chan error, 1)
 	go func() {

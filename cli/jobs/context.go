@@ -69,7 +69,8 @@ words as a shell does, with quotes, and is run without one.`,
 				return err
 			}
 			if _, unknown := file.Find(c.Name); unknown == nil && !replace {
-				return &term.CodedError{Code: term.ExitConflict, Err: fmt.Errorf("context %s is there already; --replace puts this one in its place", c.Name)}
+				return &term.CodedError{Code: term.ExitConflict,
+					Err: fmt.Errorf("context %s is there already; --replace puts this one in its place", c.Name)}
 			}
 			file.Add(c)
 			return file.Save(path)
@@ -104,7 +105,8 @@ func newContextList() *cobra.Command {
 				return term.WriteJSON(cmd.OutOrStdout(), file)
 			}
 			if len(file.Contexts) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "no contexts; add one by `trainyard context add NAME --command 'ssh HOST trainyard connect'`")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no contexts; add one by `trainyard context add NAME --command 'ssh "+
+					"HOST trainyard connect'`")
 				return nil
 			}
 			t := term.Table{Left: 4}

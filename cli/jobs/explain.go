@@ -19,7 +19,7 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain SEQ",
 		Short: "Decide a decision of the log again, and say what went in",
-		Long: `Replays the log up to event SEQ (` + "`trainyard events`" + ` tells the numbers), which
+		Long: `Replays the log up to event SEQ (` + "`trainyard events`" + ` shows the numbers), which
 must be a decision, has the system decide again, and says who waited in which
 order, which GPUs were free, what was chosen and why, what was refused, and
 the system's figures.`,
@@ -38,7 +38,8 @@ the system's figures.`,
 				if asJSON {
 					return term.WriteJSON(cmd.OutOrStdout(), doc)
 				}
-				return term.WriteText(cmd.OutOrStdout(), decisionText(&doc, term.WidthOf(cmd.OutOrStdout()), time.Now()))
+				return term.WriteText(cmd.OutOrStdout(),
+					decisionText(&doc, term.WidthOf(cmd.OutOrStdout()), time.Now()))
 			})(cmd, args)
 		},
 	}
@@ -51,7 +52,8 @@ the system's figures.`,
 // decisionText says a decision for people.
 func decisionText(doc *api.Decision, width int, now time.Time) string {
 	var b strings.Builder
-	b.WriteString(term.Wrap(fmt.Sprintf("event %d, %s, %s: %s.", doc.Seq, client.When(doc.At, now), doc.System, doc.Sentence), width, 2) + "\n")
+	b.WriteString(term.Wrap(fmt.Sprintf("event %d, %s, %s: %s.", doc.Seq, client.When(doc.At, now), doc.System,
+		doc.Sentence), width, 2) + "\n")
 	waited := make([]string, 0, len(doc.Waited))
 	for i := range doc.Waited {
 		waited = append(waited, aheadName(&doc.Waited[i]))

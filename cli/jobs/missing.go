@@ -20,7 +20,7 @@ func warnMissing(cmd *cobra.Command, jobs []jobfile.Job) {
 		return
 	}
 	const most = 3
-	passed, told := local.Passed(), []string(nil)
+	passed, reported := local.Passed(), []string(nil)
 	for i := range jobs {
 		t := &jobs[i].Task
 		if strings.Contains(t.Command[0], "$TRAINYARD_") || strings.Contains(t.Command[0], "${TRAINYARD_") {
@@ -31,13 +31,14 @@ func warnMissing(cmd *cobra.Command, jobs []jobfile.Job) {
 			env = append(env, "PATH="+path)
 		}
 		why := shim.Missing(t.Command[0], t.Dir, env)
-		if why == "" || slices.Contains(told, why) {
+		if why == "" || slices.Contains(reported, why) {
 			continue
 		}
-		if told = append(told, why); len(told) > most {
+		if reported = append(reported, why); len(reported) > most {
 			fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: so it is with others")
 			return
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: job %s will fail as things are: %s\n", jobs[i].Spec.Name, api.Printable(why))
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: job %s will fail as things are: %s\n", jobs[i].Spec.Name,
+			api.Printable(why))
 	}
 }

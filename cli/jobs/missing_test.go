@@ -32,13 +32,16 @@ func TestWarnMissing(t *testing.T) {
 		jobs []jobfile.Job
 		want []string // in its lines
 	}{
-		{[]jobfile.Job{job(dir, "", "sh", "-c", "true"), job(dir, dir, "there"), job(dir, "", "./there"), job(dir, "", "$TRAINYARD_RUN_DIR/x")}, nil},
-		{[]jobfile.Job{job(dir, "", "no-such-program-1"), job(dir, "", "no-such-program-1")}, []string{"job j will fail as things are: command no-such-program-1: not found in PATH"}},
+		{[]jobfile.Job{job(dir, "", "sh", "-c", "true"), job(dir, dir, "there"), job(dir, "", "./there"),
+			job(dir, "", "$TRAINYARD_RUN_DIR/x")}, nil},
+		{[]jobfile.Job{job(dir, "", "no-such-program-1"), job(dir, "", "no-such-program-1")},
+			[]string{"job j will fail as things are: command no-such-program-1: not found in PATH"}},
 		{[]jobfile.Job{job(dir, dir, "sh")}, []string{"command sh: not found in PATH (" + dir}},
 		{[]jobfile.Job{job(dir, "", "./plain")}, []string{"is not executable"}},
 		{[]jobfile.Job{job(dir, "", "./gone")}, []string{"gone: no such file or directory, want a program"}},
 		{[]jobfile.Job{job(dir+"/gone", "", "sh")}, []string{"folder to run in: "}},
-		{[]jobfile.Job{job(dir, "", "./1"), job(dir, "", "./2"), job(dir, "", "./3"), job(dir, "", "./4"), job(dir, "", "./5")}, []string{"/1", "/2", "/3", "so it is with others"}},
+		{[]jobfile.Job{job(dir, "", "./1"), job(dir, "", "./2"), job(dir, "", "./3"), job(dir, "", "./4"),
+			job(dir, "", "./5")}, []string{"/1", "/2", "/3", "so it is with others"}},
 	} {
 		var said bytes.Buffer
 		cmd := newSubmit()

@@ -46,7 +46,8 @@ func nodesText(doc *api.Nodes, width int) string {
 	t.Add(doc.Unit, "state", "jobs", "use", "memory", "power", "remarks")
 	for i := range doc.GPUs {
 		g := &doc.GPUs[i]
-		t.Add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g), client.Remarks(g))
+		t.Add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g),
+			client.Remarks(g))
 	}
 	t.Cut(6, width)
 	text := t.Text(width)
@@ -122,7 +123,7 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 			if len(args) == 0 {
 				doc, err := c.Drain(cmd.Context(), on)
 				if err == nil {
-					told(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
+					reported(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
 				}
 				return err
 			}
@@ -131,9 +132,11 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 				switch {
 				case err != nil:
 				case doc.Drained && !on:
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n", gpu, doc.Node)
+					fmt.Fprintf(cmd.ErrOrStderr(),
+						"%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n", gpu,
+						doc.Node)
 				default:
-					told(cmd.ErrOrStderr(), gpu, on, nil)
+					reported(cmd.ErrOrStderr(), gpu, on, nil)
 				}
 				return err
 			})
@@ -143,8 +146,8 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 	return cmd
 }
 
-// told says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
-func told(w io.Writer, what string, on bool, yet []string) {
+// reported says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
+func reported(w io.Writer, what string, on bool, yet []string) {
 	switch {
 	case on:
 		fmt.Fprintf(w, "%s is drained: jobs on it go on, nothing new starts\n", what)

@@ -48,14 +48,18 @@ func newPs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.ps(cmd, c, write) })(cmd, args)
+			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
+				return f.ps(cmd, c,
+					write)
+			})(cmd, args)
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.to.AddFlags(cmd)
 	fs.BoolVarP(&f.all, "all", "a", false, "those that are done as well")
-	fs.StringSliceVar(&f.states, "job-state", nil, "only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
+	fs.StringSliceVar(&f.states, "job-state", nil,
+		"only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
 	fs.StringVarP(&f.user, "user", "u", "", "only jobs of `USER`")
 	fs.IntVarP(&f.limit, "limit", "n", 0, "only the latest `N` (default: all)")
 	fs.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, name, json, jsonl, yaml or csv (default: a table)")
@@ -164,7 +168,8 @@ func changes(ctx context.Context, c *api.Client, show func() error) error {
 // table writes jobs for people.
 func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	if len(doc.Jobs) == 0 {
-		fmt.Fprintln(side, "no such jobs; hand one in by `trainyard submit -- COMMAND`, see those that are done by --all")
+		fmt.Fprintln(side, "no such jobs; hand one in by `trainyard submit -- COMMAND`, see those that are done "+
+			"by --all")
 		return nil
 	}
 	wide := f.output == "wide"
@@ -177,9 +182,11 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	now, _ := time.Parse(time.RFC3339Nano, doc.Now)
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
-		row := []string{strconv.Itoa(j.ID), j.Name, jobState(j), widthText(j), gpuNames(j.GPUs), term.ShortTime(j.QueueSec), term.ShortTime(j.RunSec)}
+		row := []string{strconv.Itoa(j.ID), j.Name, jobState(j), widthText(j), gpuNames(j.GPUs),
+			term.ShortTime(j.QueueSec), term.ShortTime(j.RunSec)}
 		if wide {
-			row = append(row, j.User, client.When(j.Submitted, now), strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
+			row = append(row, j.User, client.When(j.Submitted, now), strconv.Itoa(j.Attempt),
+				strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
 		}
 		t.Add(append(row, api.Printable(j.Why))...)
 	}
@@ -258,13 +265,16 @@ func writeJobsYAML(w io.Writer, doc *api.Jobs) error {
 
 func writeJobsCSV(w io.Writer, doc *api.Jobs) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"id", "name", "user", "state", "outcome", "exit_code", "gpus", "on", "attempts", "preemptions", "resizes", "submitted", "started", "ended",
+	_ = c.Write([]string{"id", "name", "user", "state", "outcome", "exit_code", "gpus", "on", "attempts", "preemptions",
+		"resizes", "submitted", "started", "ended",
 		"queue_s", "run_s", "gpu_seconds", "energy_j"})
 	num := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
-		_ = c.Write([]string{strconv.Itoa(j.ID), j.Name, j.User, j.State, j.Outcome, strconv.Itoa(j.ExitCode), briefWidth(j), strings.Join(j.GPUs, " "),
-			strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), j.Submitted, j.Started, j.Ended, num(j.QueueSec), num(j.RunSec), num(j.GPUSeconds), num(j.EnergyJ)})
+		_ = c.Write([]string{strconv.Itoa(j.ID), j.Name, j.User, j.State, j.Outcome, strconv.Itoa(j.ExitCode),
+			briefWidth(j), strings.Join(j.GPUs, " "),
+			strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), j.Submitted, j.Started,
+			j.Ended, num(j.QueueSec), num(j.RunSec), num(j.GPUSeconds), num(j.EnergyJ)})
 	}
 	c.Flush()
 	return c.Error()

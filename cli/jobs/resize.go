@@ -18,7 +18,7 @@ func newResize() *cobra.Command {
 		Use:   "resize JOB... --gpus N | MIN-MAX[:WANT]",
 		Short: "Give jobs another width, or a range of widths",
 		Long: `Changes how many GPUs or slots jobs ask for, by number or name. Those that
-wait are looked at anew. One that holds GPUs and may no longer hold as many
+wait are looked at again. One that holds GPUs and may no longer hold as many
 gets SIGTERM, its grace, then SIGKILL, and goes on from its last checkpoint
 with the new width when its turn comes; a system that resizes jobs chooses
 within a range as it does anyway.`,
@@ -44,7 +44,8 @@ within a range as it does anyway.`,
 	}
 	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
-	cmd.Flags().StringVar(&gpus, "gpus", "", "`N` GPUs or slots, or MIN-MAX, or MIN-MAX:WANT (WANT: as many as a system gives that does not resize; default MAX)")
+	cmd.Flags().StringVar(&gpus, "gpus", "", "`N` GPUs or slots, or MIN-MAX, or MIN-MAX:WANT (WANT: as many as a "+
+		"system gives that does not resize; default MAX)")
 	return cmd
 }
 
@@ -57,7 +58,7 @@ func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, er
 				example = "trainyard resize " + strings.Join(args[:len(args)-1], " ") + " --gpus " + last
 			}
 		}
-		return r, term.Usagef("resize: no --gpus, want %s, as in `%s`", widthsWish, example)
+		return r, term.Usagef("resize: no --gpus, want %s, as in `%s`", widthsWanted, example)
 	}
 	w, err := parseWidths("resize", gpus)
 	return api.Resize{Min: int(w.Min), Want: int(w.Want), Max: int(w.Max)}, err

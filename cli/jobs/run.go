@@ -35,14 +35,14 @@ when, on which of them; a job that is preempted gets SIGTERM, its grace, then
 SIGKILL, and starts again when its turn comes (see examples/jobs.yaml and
 docs/guide/jobs.md).
 
-Where a manager serves (` + "`trainyard serve`" + `), the jobs are handed in there and
+Where a manager serves (` + "`trainyard serve`" + `), the jobs are submitted there and
 followed. Else, or with flags that say who decides or on what, this command is
 their manager: all is kept in the state folder. Ctrl-C, a crash or a kill of
 this command harms no job: jobs that run go on, and the same command takes up
 where it left off; of -- COMMAND, the one that it says then, with --state. To
 end a job, use ` + "`trainyard cancel`" + `.
 
-Exit code: that of a job which failed, from 1 to 125, where it was handed in;
+Exit code: that of a job which failed, from 1 to 125, where it was submitted;
 10 says that a job failed.`,
 		Example: `  trainyard run --gpus 2 -- python train.py
   trainyard run jobs.yaml --slots 4 --system tiresias-las --set '*.min_run=0'`,
@@ -51,16 +51,18 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.state, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state beside the file)")
+	fs.StringVar(&f.state, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state next "+
+		"to the file)")
 	client.AddContext(cmd, &f.context)
 	f.alone.Define(cmd)
 	f.handIn.define(cmd)
 	f.once.Define(cmd)
-	fs.BoolVar(&f.propagate, "propagate", true, "where jobs are handed in: exit with the code of one that failed, from 1 to 125")
+	fs.BoolVar(&f.propagate, "propagate", true, "where jobs are submitted: exit with the code of one that failed, "+
+		"from 1 to 125")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
-	fs.BoolVar(&f.quiet, "quiet", false, "do not tell on stderr what happens")
+	fs.BoolVar(&f.quiet, "quiet", false, "do not report on stderr what happens")
 	return cmd
 }
 
@@ -78,6 +80,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		defer c.Close()
 		return f.runServed(cmd, c, args)
 	}
-	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json, Quiet: f.quiet,
+	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json,
+		Quiet:   f.quiet,
 		JobsOut: f.jobsOut, EventsOut: f.eventsOut, Submission: f.submission, Warn: warnMissing})
 }

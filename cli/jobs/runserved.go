@@ -29,7 +29,8 @@ func (f *runFlags) served(cmd *cobra.Command) (*api.Client, error) {
 			"one of them", own)
 	}
 	if own != "" && f.context != "" {
-		return nil, term.Usagef("--%s asks for a manager of its own, and --context %s for another one; want one of them", own, f.context)
+		return nil, term.Usagef("--%s asks for a manager of its own, and --context %s for another one; want one "+
+			"of them", own, f.context)
 	}
 	if own != "" {
 		return nil, nil
@@ -85,11 +86,12 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 		names[i] = strconv.Itoa(doc.Jobs[i].ID)
 	}
 	if !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "handed in as job %s; Ctrl-C leaves it alone, "+
+		fmt.Fprintf(cmd.ErrOrStderr(), "submitted as job %s; Ctrl-C leaves it alone, "+
 			"`trainyard logs -f %s` comes back\n%s", span(names), names[0], sameNames(&doc)+jobNotes(&doc))
 	}
 	if len(names) == 1 && !f.json {
-		_, err = c.Logs(cmd.Context(), names[0], api.LogOptions{Attempt: 1, Follow: true, Tail: -1}, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), false))
+		_, err = c.Logs(cmd.Context(), names[0], api.LogOptions{Attempt: 1, Follow: true, Tail: -1},
+			outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), false))
 	} else {
 		err = f.follow(cmd, c, &doc)
 	}
@@ -147,7 +149,8 @@ func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, os.Interrupt)
 	defer signal.Stop(again)
-	fmt.Fprintf(cmd.ErrOrStderr(), "\njob %s goes on; `trainyard logs -f %s` comes back, Ctrl-C once more asks to cancel\n", span(names), names[0])
+	fmt.Fprintf(cmd.ErrOrStderr(), "\njob %s goes on; `trainyard logs -f %s` comes back, Ctrl-C once more asks to "+
+		"cancel\n", span(names), names[0])
 	select {
 	case <-again:
 	case <-time.After(secondPress):
@@ -224,7 +227,7 @@ func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted)
 func happenedText(h *happened) string {
 	switch h.Event {
 	case "arrived":
-		return "handed in"
+		return "submitted"
 	case "started":
 		return fmt.Sprintf("attempt %d runs", h.Attempt)
 	case "ended":

@@ -27,9 +27,12 @@ type batchFlags struct {
 }
 
 // ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
-var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "", "cpus-per-task": "c", "error": "e", "exclude": "x",
-	"export": "", "gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "", "mem-per-gpu": "", "nodelist": "w", "ntasks": "n",
-	"ntasks-per-gpu": "", "ntasks-per-node": "", "open-mode": "", "output": "o", "partition": "p", "qos": "q", "reservation": ""}
+var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "",
+	"cpus-per-task": "c", "error": "e", "exclude": "x",
+	"export": "", "gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "",
+	"mem-per-gpu": "", "nodelist": "w", "ntasks": "n",
+	"ntasks-per-gpu": "", "ntasks-per-node": "", "open-mode": "", "output": "o", "partition": "p", "qos": "q",
+	"reservation": ""}
 
 // define adds the options to a set.
 func (f *batchFlags) define(fs *pflag.FlagSet) {
@@ -45,7 +48,8 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.nodes, "nodes", "N", "", "`1`: there is one")
 	fs.StringVarP(&f.after, "dependency", "d", "", "refused: list such jobs in one file, with after")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
-	for _, name := range []string{"requeue", "exclusive"} { // as it is: who is preempted waits for his turn again, and a GPU is one job's
+	// as it is: who is preempted waits for his turn again, and a GPU is one job's
+	for _, name := range []string{"requeue", "exclusive"} {
 		fs.Bool(name, false, "")
 		_ = fs.MarkHidden(name)
 	}
@@ -61,10 +65,10 @@ func newSbatch() *cobra.Command {
 	var once client.Once
 	cmd := &cobra.Command{
 		Use:   "sbatch [OPTIONS] SCRIPT [ARGUMENTS...]",
-		Short: "Hand in a script written for Slurm",
+		Short: "Submit a script written for Slurm",
 		Long: `Hands a script in as a job, with what its #SBATCH lines ask for: job name, GPUs,
 time, signal, array, folder. Options here go before those lines. Other options
-of sbatch are passed over, and told. The script is run where it stands, by what
+of sbatch are passed over, and reported. The script is run where it stands, by what
 its first line names, as it is when it starts; of the environment it is given
 what jobs inherit (docs/guide/jobs.md). Its output is kept: see
 ` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
@@ -123,7 +127,8 @@ func batch(cmd *cobra.Command, args []string) (s api.Submission, parsable bool, 
 	run, lines := directives(text)
 	for _, l := range lines {
 		if bad := fs.Parse(l.words); bad != nil || fs.NArg() > 0 {
-			return s, false, term.Malformed(fmt.Errorf("%s:%d: #SBATCH %s: not understood, want options of sbatch such as --gpus=2", args[0], l.number, strings.Join(l.words, " ")))
+			return s, false, term.Malformed(fmt.Errorf("%s:%d: #SBATCH %s: not understood, want options of sbatch "+
+				"such as --gpus=2", args[0], l.number, strings.Join(l.words, " ")))
 		}
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -137,7 +142,8 @@ func batch(cmd *cobra.Command, args []string) (s api.Submission, parsable bool, 
 		}
 	})
 	if _, most, limited := strings.Cut(f.array, "%"); limited {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %%%s of --array is passed over: as many run at once as there is room for\n", most)
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %%%s of --array is passed over: as many run at once as "+
+			"there is room for\n", most)
 	}
 	path, err := filepath.Abs(args[0])
 	if err != nil {
@@ -207,7 +213,8 @@ func shellWords(line string) (words []string) {
 // submission is the command of a script as a job file: one job, or one for each number of an array.
 func (f *batchFlags) submission(script string, command []string) (s api.Submission, err error) {
 	if f.after != "" {
-		return s, fmt.Errorf("--dependency %s: jobs that wait for others are handed in with them, in one file, by `after`", f.after)
+		return s, fmt.Errorf("--dependency %s: jobs that wait for others are submitted with them, in one file, by "+
+			"`after`", f.after)
 	}
 	if n, bad := strconv.Atoi(f.nodes); f.nodes != "" && (bad != nil || n != 1) {
 		return s, fmt.Errorf("--nodes %s, want 1: this is one machine", f.nodes)
@@ -313,7 +320,8 @@ func slurmTime(text string) (string, error) {
 	if !dated {
 		days, rest = "0", text
 	}
-	units := map[int][]time.Duration{1: {time.Minute}, 2: {time.Minute, time.Second}, 3: {time.Hour, time.Minute, time.Second}}
+	units := map[int][]time.Duration{1: {time.Minute}, 2: {time.Minute, time.Second},
+		3: {time.Hour, time.Minute, time.Second}}
 	parts := strings.Split(rest, ":")
 	sizes := units[len(parts)]
 	if dated {
@@ -337,7 +345,7 @@ func slurmTime(text string) (string, error) {
 }
 
 // arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is ignored, which batch
-// tells. Without an array it is one.
+// says. Without an array it is one.
 func arrayOf(text string) (list []int, err error) {
 	if text == "" {
 		return []int{0}, nil
@@ -356,7 +364,8 @@ func arrayOf(text string) (list []int, err error) {
 		a, bad := strconv.ParseUint(low, 10, 24)
 		b, bad2 := strconv.ParseUint(high, 10, 24)
 		by, bad3 := strconv.ParseUint(step, 10, 24)
-		if bad != nil || bad2 != nil || bad3 != nil || a > b || by == 0 || (b-a)/by+1+uint64(len(list)) > jobfile.MaxJobs {
+		if bad != nil || bad2 != nil || bad3 != nil || a > b || by == 0 ||
+			(b-a)/by+1+uint64(len(list)) > jobfile.MaxJobs {
 			return nil, wrong
 		}
 		for ; a <= b; a += by {

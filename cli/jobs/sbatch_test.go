@@ -52,20 +52,24 @@ python train.py
 	}
 	j := &jobs[0]
 	command := strings.Join(j.Task.Command, " ")
-	if j.Spec.Name != "my-net" || j.Spec.GPUs.Want != 2 || j.Spec.WallTime.Hours() != 26.5 || j.Task.Grace.Seconds() != 90 || j.Task.Checkpoint.Signal != "USR1" ||
-		!strings.HasPrefix(command, "/bin/bash -l /") || !strings.HasSuffix(command, "/train.sh --epochs 3") || j.Task.Env["SLURM_JOB_NAME"] != "my-net" {
+	if j.Spec.Name != "my-net" || j.Spec.GPUs.Want != 2 || j.Spec.WallTime.Hours() != 26.5 ||
+		j.Task.Grace.Seconds() != 90 || j.Task.Checkpoint.Signal != "USR1" ||
+		!strings.HasPrefix(command, "/bin/bash -l /") || !strings.HasSuffix(command, "/train.sh --epochs 3") ||
+		j.Task.Env["SLURM_JOB_NAME"] != "my-net" {
 		t.Errorf("%+v", j)
 	}
 	if said != "trainyard: warning: --mem is passed over\ntrainyard: warning: --cpus-per-task is passed over\n" {
-		t.Errorf("told %q", said)
+		t.Errorf("said %q", said)
 	}
-	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J", "7")
-	if err != nil || len(jobs) != 4 || jobs[3].Spec.GPUs.Want != 4 || jobs[3].Spec.Name != "job-7_8" || jobs[3].Task.Env["SLURM_ARRAY_TASK_ID"] != "8" ||
+	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J",
+		"7")
+	if err != nil || len(jobs) != 4 || jobs[3].Spec.GPUs.Want != 4 || jobs[3].Spec.Name != "job-7_8" ||
+		jobs[3].Task.Env["SLURM_ARRAY_TASK_ID"] != "8" ||
 		jobs[0].Task.Env["SLURM_ARRAY_TASK_COUNT"] != "4" || jobs[0].Task.Command[0] != "/bin/sh" {
 		t.Errorf("%+v, %v", jobs, err)
 	}
 	if said != "trainyard: warning: %1 of --array is passed over: as many run at once as there is room for\n" {
-		t.Errorf("told %q", said)
+		t.Errorf("said %q", said)
 	}
 }
 
@@ -98,7 +102,8 @@ func TestSbatchRefuses(t *testing.T) {
 
 // Ensure that times are read as Slurm reads them.
 func TestSlurmTime(t *testing.T) {
-	for text, want := range map[string]string{"90": "1h30m0s", "10:30": "10m30s", "01:00:00": "1h0m0s", "2-0": "48h0m0s", "1-01:30": "25h30m0s", "0-0:0:5": "5s", "1-1:1:1:1": "", "": "",
+	for text, want := range map[string]string{"90": "1h30m0s", "10:30": "10m30s", "01:00:00": "1h0m0s",
+		"2-0": "48h0m0s", "1-01:30": "25h30m0s", "0-0:0:5": "5s", "1-1:1:1:1": "", "": "",
 		"-5": "", "1:2:3:4": "", "1e3": ""} {
 		if got, err := slurmTime(text); got != want || (err != nil) != (want == "") {
 			t.Errorf("%q: %s, %v, want %q", text, got, err, want)

@@ -50,9 +50,11 @@ func wantJobs(cmd *cobra.Command, args []string) error {
 	case at < 0 && len(args) == 1, at == 0 && len(args) > 0:
 		return nil
 	case at < 0 || len(args) == 0:
-		return term.Usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...; see `%s --help`", term.OwnName(cmd), term.Counted(len(args), "argument"), cmd.CommandPath())
+		return term.Usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...; see `%s --help`", term.OwnName(cmd),
+			term.Counted(len(args), "argument"), cmd.CommandPath())
 	}
-	return term.Usagef("%s: want JOBS.yaml or -- COMMAND ARGUMENTS..., not both; see `%s --help`", term.OwnName(cmd), cmd.CommandPath())
+	return term.Usagef("%s: want JOBS.yaml or -- COMMAND ARGUMENTS..., not both; see `%s --help`", term.OwnName(cmd),
+		cmd.CommandPath())
 }
 
 // isCommand reports whether the arguments are a command.
@@ -111,7 +113,8 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 		name = nameOf(args[0])
 	}
 	if f.name == "" && jobfile.IsNumber(name) {
-		name = "job-" + name[max(0, len(name)+len("job-")-jobfile.MaxName):] // the program's name may be one, that of a job not
+		// the program's name may be one, that of a job not
+		name = "job-" + name[max(0, len(name)+len("job-")-jobfile.MaxName):]
 	}
 	if s.Dir, err = os.Getwd(); err != nil {
 		return s, err
@@ -121,7 +124,8 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 		return s, term.Usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
 	}
 	warnMissing(cmd, []jobfile.Job{one})
-	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
+	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max,
+		"default": gpus.Want}}
 	if name != "" {
 		job["name"] = name
 	}
@@ -146,7 +150,8 @@ var asFlags = strings.NewReplacer("name \"", "--name \"", "command[0]", "the com
 // nameOf is the name of a command's job that has no other: that of its program, as far as it may be one.
 func nameOf(program string) string {
 	name := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+		if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
+			'A' <= r && r <= 'Z') {
 			return r
 		}
 		return '-'
@@ -169,7 +174,7 @@ func newSubmit() *cobra.Command {
 	var f submitFlags
 	cmd := &cobra.Command{
 		Use:   "submit {JOBS.yaml | - | -- COMMAND ARGUMENTS...}",
-		Short: "Hand in jobs, and leave",
+		Short: "Submit jobs, and leave",
 		Long: `Hands the jobs of a file, of standard input, or one command to the manager of
 this machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a
 crash nor a power cut loses them. It prints their numbers.
@@ -222,7 +227,7 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 	if err := term.WriteText(cmd.OutOrStdout(), b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
 		sameNames(&doc)+jobNotes(&doc))
 	return nil
 }
@@ -303,7 +308,7 @@ func interval(w *api.Within, now time.Time) string {
 	high, highKnown := until(w.High, now)
 	switch {
 	case !lowKnown:
-		return "not in sight"
+		return "unknown"
 	case !highKnown && low < time.Second:
 		return "at once or any time later"
 	case !highKnown:
@@ -389,9 +394,11 @@ func jobExit(j *api.Job, propagate bool) error {
 	case j.Outcome == "finished":
 		return nil
 	case j.Outcome == "failed" && propagate && 0 < j.ExitCode && j.ExitCode < 126:
-		return &term.CodedError{Code: j.ExitCode, Err: fmt.Errorf("%s failed with %s", client.JobTitle(j), failedText(j))}
+		return &term.CodedError{Code: j.ExitCode, Err: fmt.Errorf("%s failed with %s", client.JobTitle(j),
+			failedText(j))}
 	case j.Outcome == "failed":
-		return &term.CodedError{Code: term.ExitJobFailed, Err: fmt.Errorf("%s failed with %s", client.JobTitle(j), failedText(j))}
+		return &term.CodedError{Code: term.ExitJobFailed,
+			Err: fmt.Errorf("%s failed with %s", client.JobTitle(j), failedText(j))}
 	}
 	return &term.CodedError{Code: term.ExitJobFailed, Err: fmt.Errorf("%s was %s", client.JobTitle(j), j.Outcome)}
 }

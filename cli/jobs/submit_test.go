@@ -23,7 +23,7 @@ func TestWithin(t *testing.T) {
 		{70 * time.Minute, -1, "in 70 min or later (from 14:10)"},
 		{0, -1, "at once or any time later"},
 		{0, 10 * time.Millisecond, "at once"},
-		{-1, -1, "not in sight"},
+		{-1, -1, "unknown"},
 	} {
 		w := &api.Within{Known: true, Low: at(c.low), High: at(c.high)}
 		if c.low < 0 {

@@ -18,7 +18,7 @@ func newToken() *cobra.Command {
 		Use:   "token",
 		Short: "Say who may ask a manager over the network",
 		Long: `Makes, lists and revokes tokens of a state folder, for those who ask its manager
-over the network (serve --listen). A manager that runs heeds a change at its
+over the network (serve --listen). A manager that runs follows a change at its
 next request.`,
 	})
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
@@ -164,7 +164,8 @@ func newTokenRevoke() *cobra.Command {
 			}
 			err = access.OpenTokens(dir).Revoke(args[0])
 			if errors.Is(err, access.ErrNoToken) {
-				return &term.CodedError{Code: term.ExitNotFound, Err: fmt.Errorf("%w; `trainyard token list` tells which there are", err)}
+				return &term.CodedError{Code: term.ExitNotFound,
+					Err: fmt.Errorf("%w; `trainyard token list` shows which there are", err)}
 			}
 			if err == nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "token %q is revoked: its bearer is admitted no more\n", args[0])

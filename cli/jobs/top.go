@@ -24,7 +24,7 @@ func newTopVerb() *cobra.Command {
 		Short: "Watch GPUs, jobs and events on one screen",
 		Long: `Shows the GPUs with their jobs, use, memory and power, the queue, and what
 happens, and lets you cancel, pause and ask by a key; ? lists them. It fits 80
-columns and 24 lines. What is not a terminal is told once, as lines.`,
+columns and 24 lines. What is not a terminal is printed once, as lines.`,
 		Args: term.Exactly(),
 		RunE: to.Asking(showTop),
 	}
@@ -43,7 +43,7 @@ func showTop(cmd *cobra.Command, c *api.Client, _ []string) error {
 	if _, tty := term.Terminal(cmd.OutOrStdout()); !tty || os.Getenv("TERM") == "dumb" {
 		return topLines(cmd, &first)
 	}
-	model := newTop(wishes(ctx, c))
+	model := newTop(requests(ctx, c))
 	model.plain, _ = cmd.Flags().GetBool("no-color")
 	model.plain = model.plain || os.Getenv("NO_COLOR") != ""
 	model.look(first)
@@ -87,7 +87,7 @@ const (
 )
 
 // watchBoard writes one look after the other until ctx ends.
-func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
+func watchBoard(ctx context.Context, c *api.Client, report func(tea.Msg)) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		b, err := lookAt(ctx, c)
@@ -95,23 +95,23 @@ func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			tell(lost{err})
+			report(lost{err})
 		default:
-			tell(b)
+			report(b)
 		}
 		pause(ctx, max(lookEvery, lookRest*time.Since(began)))
 	}
 }
 
 // watchEvents says what happens until ctx ends. While there is no manager it waits for another.
-func watchEvents(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
+func watchEvents(ctx context.Context, c *api.Client, report func(tea.Msg)) {
 	from := int64(-1)
 	for ctx.Err() == nil {
 		_ = c.Events(ctx, from, func(seq uint64, line []byte) error {
 			from = int64(seq) + 1
 			h := happened{Job: -1}
 			if json.Unmarshal(line, &h) == nil && h.Job >= 0 {
-				tell(happens(h))
+				report(happens(h))
 			}
 			return nil
 		})
@@ -127,26 +127,26 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wishes carries out what the screen wants done with a job.
-func wishes(ctx context.Context, c *api.Client) func(string, int) tea.Cmd {
+// requests carries out what the screen wants done with a job.
+func requests(ctx context.Context, c *api.Client) func(string, int) tea.Cmd {
 	verbs := map[string]struct {
 		do   func(context.Context, string) (api.Job, error)
 		done string
 	}{"cancel": {c.Cancel, "is cancelled"}, "pause": {c.Pause, "is paused"}, "resume": {c.Resume, "waits for its turn"}}
-	return func(wish string, job int) tea.Cmd {
+	return func(wanted string, job int) tea.Cmd {
 		return func() tea.Msg {
 			name := strconv.Itoa(job)
-			switch wish {
+			switch wanted {
 			case "why":
 				return whyPage(ctx, c, name)
 			case "logs":
 				return logPage(ctx, c, name)
 			}
-			doc, err := verbs[wish].do(ctx, name)
+			doc, err := verbs[wanted].do(ctx, name)
 			if err != nil {
 				return noted(term.OneLine(err.Error()))
 			}
-			return noted(client.JobTitle(&doc) + " " + verbs[wish].done)
+			return noted(client.JobTitle(&doc) + " " + verbs[wanted].done)
 		}
 	}
 }
@@ -176,5 +176,6 @@ func whyPage(ctx context.Context, c *api.Client, job string) tea.Msg {
 	if err != nil {
 		return noted(term.OneLine(err.Error()))
 	}
-	return pageText{"why job " + job + " stands as it does; `trainyard why " + job + "` says the same", whyText(&doc, term.DefaultWidth, time.Now())}
+	return pageText{"why job " + job + " stands as it does; `trainyard why " + job + "` says the same",
+		whyText(&doc, term.DefaultWidth, time.Now())}
 }

@@ -21,7 +21,8 @@ func busyBoard() board {
 	b := board{at: time.Date(2026, 3, 1, 12, 34, 56, 0, time.UTC)}
 	b.nodes = api.Nodes{Node: "lab-1", Unit: "GPU"}
 	for g := range 8 {
-		b.nodes.GPUs = append(b.nodes.GPUs, api.GPU{Name: fmt.Sprintf("GPU-%08x-aaaa-bbbb", g*0x1234567), State: "in-use", OfMB: 80 << 10, Watts: 70})
+		b.nodes.GPUs = append(b.nodes.GPUs, api.GPU{Name: fmt.Sprintf("GPU-%08x-aaaa-bbbb", g*0x1234567),
+			State: "in-use", OfMB: 80 << 10, Watts: 70})
 	}
 	for g, id := range []int{3, 3, 3, 3, 5} {
 		gpu := &b.nodes.GPUs[g]
@@ -29,16 +30,20 @@ func busyBoard() board {
 	}
 	b.nodes.GPUs[4].Jobs, b.nodes.GPUs[4].Use = []int{5, 6}, 0.455
 	gpu := &b.nodes.GPUs[5]
-	gpu.State, gpu.Why = "foreign", "process 4711 (\x1b]52;c;aGk=\apython) of ann holds 8.2 GiB; end it, or drain the GPU"
+	gpu.State, gpu.Why = "foreign", "process 4711 (\x1b]52;c;aGk=\apython) of ann holds 8.2 GiB; end it, or drain "+
+		"the GPU"
 	b.nodes.GPUs[6].HeldIdle, b.nodes.GPUs[6].By, b.nodes.GPUs[6].MemoryMB = true, "jupyter (812)", 8<<10
 	job := func(id int, name, state string, want int, gpus ...string) {
-		b.jobs.Jobs = append(b.jobs.Jobs, api.Job{ID: id, Name: name, User: "ann", State: state, Min: want, Want: want, Max: want, GPUs: gpus, QueueSec: 61, RunSec: 3725})
+		b.jobs.Jobs = append(b.jobs.Jobs, api.Job{ID: id, Name: name, User: "ann", State: state, Min: want, Want: want,
+			Max: want, GPUs: gpus, QueueSec: 61, RunSec: 3725})
 	}
 	b.jobs.System = "tiresias-las"
 	job(1, "waits", "waiting", 2)
-	b.jobs.Jobs[0].Why = "needs 2 GPUs, 1 is free; job 3 holds 4 and was here first, as long as it has used less than an hour of GPU time"
+	b.jobs.Jobs[0].Why = "needs 2 GPUs, 1 is free; job 3 holds 4 and was here first, as long as it has used less " +
+		"than an hour of GPU time"
 	job(2, "paused", "held", 1)
-	job(3, "resnet50", "running", 4, b.nodes.GPUs[0].Name, b.nodes.GPUs[1].Name, b.nodes.GPUs[2].Name, b.nodes.GPUs[3].Name)
+	job(3, "resnet50", "running", 4, b.nodes.GPUs[0].Name, b.nodes.GPUs[1].Name, b.nodes.GPUs[2].Name,
+		b.nodes.GPUs[3].Name)
 	job(5, "bert-with-a-name-that-is-rather-long", "running", 1, b.nodes.GPUs[4].Name)
 	job(6, "gpt", "stopping", 1, b.nodes.GPUs[4].Name)
 	for id := 10; id < 40; id++ {
@@ -48,22 +53,23 @@ func busyBoard() board {
 	return b
 }
 
-// wished is a screen that notes what is requested of it.
-func wished(b board) (*top, *[]string) {
-	wishes := new([]string)
-	t := newTop(func(wish string, job int) tea.Cmd {
-		*wishes = append(*wishes, fmt.Sprint(wish, " ", job))
+// requested is a screen that notes what is requested of it.
+func requested(b board) (*top, *[]string) {
+	requests := new([]string)
+	t := newTop(func(wanted string, job int) tea.Cmd {
+		*requests = append(*requests, fmt.Sprint(wanted, " ", job))
 		return nil
 	})
 	t.plain = true
 	t.look(b)
-	return t, wishes
+	return t, requests
 }
 
 // types sends keys.
 func types(t *top, keys ...string) {
-	special := map[string]rune{"esc": tea.KeyEscape, "enter": tea.KeyEnter, "up": tea.KeyUp, "down": tea.KeyDown, "backspace": tea.KeyBackspace,
-		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown}
+	special := map[string]rune{"esc": tea.KeyEscape, "enter": tea.KeyEnter, "up": tea.KeyUp, "down": tea.KeyDown,
+		"backspace": tea.KeyBackspace,
+		"pgup":      tea.KeyPgUp, "pgdown": tea.KeyPgDown}
 	for _, key := range keys {
 		if code, ok := special[key]; ok {
 			t.Update(tea.KeyPressMsg{Code: code})
@@ -88,11 +94,12 @@ func TestTopScreen(t *testing.T) {
 		{"cancel", 80, 24, []string{"down", "k"}, busyBoard()},
 		{"scrolled", 80, 24, []string{"pgdown", "pgdown"}, busyBoard()},
 		{"help", 80, 24, []string{"?"}, busyBoard()},
-		{"nothing", 80, 24, nil, board{nodes: api.Nodes{Node: "lab-1", Unit: "slot", GPUs: []api.GPU{{Name: "slot-0", State: "in-use"}}}}},
+		{"nothing", 80, 24, nil, board{nodes: api.Nodes{Node: "lab-1", Unit: "slot",
+			GPUs: []api.GPU{{Name: "slot-0", State: "in-use"}}}}},
 		{"tiny", 20, 8, nil, busyBoard()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, _ := wished(c.b)
+			m, _ := requested(c.b)
 			m.Update(tea.WindowSizeMsg{Width: c.width, Height: c.height})
 			for i := range 12 {
 				m.Update(happens{Event: "started", Job: 10 + i, Attempt: 1})
@@ -156,10 +163,10 @@ func TestTopKeys(t *testing.T) {
 		{[]string{"/", "k", "y", "p", "enter"}, nil},
 		{[]string{"?", "k", "y", "p", "esc", "p"}, []string{"pause 3"}},
 	} {
-		m, wishes := wished(busyBoard())
+		m, requests := requested(busyBoard())
 		types(m, c.keys...)
-		if !slices.Equal(*wishes, c.want) {
-			t.Errorf("%q: %q, want %q", c.keys, *wishes, c.want)
+		if !slices.Equal(*requests, c.want) {
+			t.Errorf("%q: %q, want %q", c.keys, *requests, c.want)
 		}
 	}
 }
@@ -175,7 +182,7 @@ func TestTopQuit(t *testing.T) {
 	}
 	q, interrupt := tea.KeyPressMsg{Code: 'q', Text: "q"}, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
 	for _, keys := range [][]string{nil, {"?"}, {"/"}, {"k"}} {
-		m, _ := wished(busyBoard())
+		m, _ := requested(busyBoard())
 		types(m, keys...)
 		if _, cmd := m.Update(interrupt); !quits(cmd) {
 			t.Errorf("%q: Ctrl-C does not leave", keys)
@@ -188,10 +195,10 @@ func TestTopQuit(t *testing.T) {
 }
 
 // Ensure that a choice holds when jobs come, change their place and go, and that a manager that does not answer is
-// told.
+// said.
 func TestTopNews(t *testing.T) {
 	b := busyBoard()
-	m, wishes := wished(b)
+	m, requests := requested(b)
 	types(m, "down", "w")
 	b = busyBoard()
 	b.jobs.Jobs[3].State = "waiting" // 5, now behind 3 and 6
@@ -204,8 +211,8 @@ func TestTopNews(t *testing.T) {
 	b.jobs.Jobs = nil
 	m.Update(b)
 	types(m, "w", "p")
-	if want := []string{"why 5", "why 5", "why 3"}; !slices.Equal(*wishes, want) {
-		t.Errorf("%q, want %q", *wishes, want)
+	if want := []string{"why 5", "why 5", "why 3"}; !slices.Equal(*requests, want) {
+		t.Errorf("%q, want %q", *requests, want)
 	}
 	m.Update(lost{errors.New("lab.state: no trainyard runs there")})
 	wantSaid(t, m.screen(), "trainyard top: lab.state: no trainyard runs there; trying again")
@@ -217,7 +224,7 @@ func TestTopNews(t *testing.T) {
 	}
 	m.Update(b)
 	if strings.Contains(m.screen(), "trying again") {
-		t.Error("an old loss is told")
+		t.Error("an old loss is reported")
 	}
 }
 
@@ -227,7 +234,7 @@ func BenchmarkTop(b *testing.B) {
 	for id := 100; id < 10000; id++ {
 		many.jobs.Jobs = append(many.jobs.Jobs, api.Job{ID: id, Name: "sweep", State: "waiting"})
 	}
-	m, _ := wished(many)
+	m, _ := requested(many)
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Update(many)

@@ -35,7 +35,7 @@ type top struct {
 
 	// do has a request about a job carried out: cancel, pause, resume, why or logs. Its answer is a message, noted or
 	// paged.
-	do func(wish string, job int) tea.Cmd
+	do func(wanted string, job int) tea.Cmd
 }
 
 // board is one look at a manager.
@@ -126,7 +126,10 @@ func (t *top) listed() []*api.Job {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b *api.Job) int { return slices.Index(standing, a.State) - slices.Index(standing, b.State) })
+	slices.SortStableFunc(jobs, func(a, b *api.Job) int {
+		return slices.Index(standing,
+			a.State) - slices.Index(standing, b.State)
+	})
 	return jobs
 }
 

@@ -103,7 +103,8 @@ func (t *top) lists(body int) []string {
 // head says who answers and how it stands.
 func (t *top) head() string {
 	if t.lost != nil {
-		return t.row(t.width, cell{text: "trainyard top: " + term.OneLine(t.lost.Error()) + "; trying again", colour: bad})
+		return t.row(t.width, cell{text: "trainyard top: " + term.OneLine(t.lost.Error()) + "; trying again",
+			colour: bad})
 	}
 	busy, state := 0, make(map[string]int)
 	for i := range t.seen.nodes.GPUs {
@@ -114,7 +115,8 @@ func (t *top) head() string {
 	for i := range t.seen.jobs.Jobs {
 		state[t.seen.jobs.Jobs[i].State]++
 	}
-	text := fmt.Sprintf("%s: %d of %s busy; jobs: %d on, %d waiting", t.seen.nodes.Node, busy, term.Counted(len(t.seen.nodes.GPUs), t.seen.nodes.Unit),
+	text := fmt.Sprintf("%s: %d of %s busy; jobs: %d on, %d waiting", t.seen.nodes.Node, busy,
+		term.Counted(len(t.seen.nodes.GPUs), t.seen.nodes.Unit),
 		state["starting"]+state["running"]+state["stopping"], state["waiting"])
 	if n := state["held"]; n > 0 {
 		text += fmt.Sprintf(", %d held", n)
@@ -132,7 +134,8 @@ func (t *top) head() string {
 // gpuLines are the rows of GPUs in at most room lines; what does not fit is counted.
 func (t *top) gpuLines(room int) []string {
 	gpus := t.seen.nodes.GPUs
-	lines := []string{t.paint(t.row(t.width, gpuCells(" "+t.seen.nodes.Unit, "state", "job", "use", "memory", "power", "remarks", noHint)...), faint)}
+	lines := []string{t.paint(t.row(t.width, gpuCells(" "+t.seen.nodes.Unit, "state", "job", "use", "memory", "power",
+		"remarks", noHint)...), faint)}
 	shown := gpus
 	if len(gpus) > room-1 {
 		shown = gpus[:room-2]
@@ -141,7 +144,8 @@ func (t *top) gpuLines(room int) []string {
 		lines = append(lines, t.gpuLine(i, &shown[i]))
 	}
 	if n := len(gpus) - len(shown); n > 0 {
-		lines = append(lines, t.row(t.width, cell{text: fmt.Sprintf("and %d more, see `trainyard nodes`", n), colour: faint}))
+		lines = append(lines, t.row(t.width, cell{text: fmt.Sprintf("and %d more, see `trainyard nodes`", n),
+			colour: faint}))
 	}
 	return lines
 }
@@ -150,7 +154,8 @@ func (t *top) gpuLines(room int) []string {
 const nameWidth = 14
 
 func gpuCells(name, state, job, use, memory, power, remarks string, colour int) []cell {
-	return []cell{{text: name, width: nameWidth}, {text: state, width: 11}, {text: job, width: 16, colour: colour}, {text: use, width: 15, colour: colour},
+	return []cell{{text: name, width: nameWidth}, {text: state, width: 11}, {text: job, width: 16, colour: colour},
+		{text: use, width: 15, colour: colour},
 		{text: memory, width: 14, right: true}, {text: power, width: 5, right: true}, {text: remarks}}
 }
 
@@ -169,9 +174,11 @@ func (t *top) gpuLine(index int, g *api.GPU) string {
 		job = numbers(g.Jobs)
 	}
 	if why := api.Printable(g.Why); why != "" {
-		return t.row(t.width, cell{text: name, width: nameWidth}, cell{text: gpuState(g), width: 11, colour: bad}, cell{text: job, width: 16, colour: colour}, cell{text: why, colour: bad})
+		return t.row(t.width, cell{text: name, width: nameWidth}, cell{text: gpuState(g), width: 11, colour: bad},
+			cell{text: job, width: 16, colour: colour}, cell{text: why, colour: bad})
 	}
-	return t.row(t.width, gpuCells(name, gpuState(g), job, bar(g), memoryText(g), wattsText(g), client.Remarks(g), colour)...)
+	return t.row(t.width, gpuCells(name, gpuState(g), job, bar(g), memoryText(g), wattsText(g), client.Remarks(g),
+		colour)...)
 }
 
 // places lists GPUs by their numbers on the screen.
@@ -195,7 +202,8 @@ func bar(g *api.GPU) string {
 // jobLines are the jobs that fit the filter in at most room lines, scrolled so that the chosen one is seen.
 func (t *top) jobLines(room int) []string {
 	jobs := t.listed()
-	lines := []string{t.paint(t.row(t.width, t.jobCells(" ", "job", "name", "state", unitHead(t.seen.nodes.Unit), "on", "waited", "ran", "step", "why", noHint)...), faint)}
+	lines := []string{t.paint(t.row(t.width, t.jobCells(" ", "job", "name", "state", unitHead(t.seen.nodes.Unit), "on",
+		"waited", "ran", "step", "why", noHint)...), faint)}
 	room--
 	at := max(slices.IndexFunc(jobs, func(j *api.Job) bool { return j.ID == t.chosen }), 0)
 	first := max(min(at-room/2, len(jobs)-room), 0)
@@ -207,7 +215,8 @@ func (t *top) jobLines(room int) []string {
 		if t.width >= wideTop {
 			width = widthText(j)
 		}
-		lines = append(lines, t.row(t.width, t.jobCells(mark, fmt.Sprint(j.ID), j.Name, jobState(j), width, t.places(j.GPUs), term.ShortTime(j.QueueSec),
+		lines = append(lines, t.row(t.width, t.jobCells(mark, fmt.Sprint(j.ID), j.Name, jobState(j), width,
+			t.places(j.GPUs), term.ShortTime(j.QueueSec),
 			term.ShortTime(j.RunSec), stepText(j), api.Printable(j.Why), jobColour(j.ID))...))
 	}
 	switch {
@@ -228,8 +237,10 @@ func (t *top) jobCells(mark, id, name, state, gpus, on, waited, ran, step, why s
 	if t.width >= wideTop {
 		held = 9
 	}
-	cells := []cell{{text: mark, width: 1}, {text: id, width: 5, right: true, colour: colour}, {text: name, width: 16, colour: colour}, {text: state, width: 8},
-		{text: gpus, width: held, right: true}, {text: on, width: 8}, {text: waited, width: 6, right: true}, {text: ran, width: 6, right: true}}
+	cells := []cell{{text: mark, width: 1}, {text: id, width: 5, right: true, colour: colour},
+		{text: name, width: 16, colour: colour}, {text: state, width: 8},
+		{text: gpus, width: held, right: true}, {text: on, width: 8}, {text: waited, width: 6, right: true},
+		{text: ran, width: 6, right: true}}
 	if t.width >= wideTop {
 		cells = append(cells, cell{text: step, width: 13, right: true})
 	}

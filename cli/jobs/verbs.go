@@ -18,7 +18,7 @@ import (
 func newCancel() *cobra.Command {
 	cmd := jobVerb("cancel", "is cancelled", (*api.Client).Cancel, "End jobs, whatever they do at the moment",
 		`Ends jobs, by number or name: those that wait never start; those that run get
-SIGTERM, their grace, then SIGKILL. Returns once the wish is durable.`)
+SIGTERM, their grace, then SIGKILL. Returns once the request is durable.`)
 	cmd.Aliases = []string{"scancel"} // Slurm's
 	return cmd
 }
@@ -36,13 +36,15 @@ their last checkpoint.`)
 }
 
 func newRequeue() *cobra.Command {
-	return jobVerb("requeue", "is stopped and waits for its turn", (*api.Client).Requeue, "Stop jobs and let them wait for their turn again",
+	return jobVerb("requeue", "is stopped and waits for its turn", (*api.Client).Requeue,
+		"Stop jobs and let them wait for their turn again",
 		`Stops the attempts of jobs, by number or name, as a preemption does, and lets
 the jobs wait for another.`)
 }
 
 // jobVerb is a verb that has the manager do something with each of its jobs.
-func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short, long string) *cobra.Command {
+func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short,
+	long string) *cobra.Command {
 	var to client.Target
 	cmd := &cobra.Command{
 		Use:               verb + " JOB...",
@@ -68,7 +70,8 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 // jobs wants at least one job.
 func jobs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return term.Usagef("%s: no job, want JOB... by number or name; see `%s --help`", term.OwnName(cmd), cmd.CommandPath())
+		return term.Usagef("%s: no job, want JOB... by number or name; see `%s --help`", term.OwnName(cmd),
+			cmd.CommandPath())
 	}
 	return nil
 }

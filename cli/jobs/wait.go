@@ -45,12 +45,14 @@ waited for.`,
 			}
 			client.Outlast(cmd, c)
 			docs, err := waitFor(ctx, c, args)
-			tellEnds(cmd.ErrOrStderr(), docs, len(args))
+			reportEnds(cmd.ErrOrStderr(), docs, len(args))
 			switch {
 			case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-				return &term.CodedError{Code: term.ExitTimeout, Err: fmt.Errorf("not done after %v: %s", timeout, args[len(docs)])}
+				return &term.CodedError{Code: term.ExitTimeout,
+					Err: fmt.Errorf("not done after %v: %s", timeout, args[len(docs)])}
 			case errors.Is(err, context.Canceled):
-				return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("interrupted; job %s goes on", args[len(docs)])}
+				return &term.CodedError{Code: term.ExitInterrupted,
+					Err: fmt.Errorf("interrupted; job %s goes on", args[len(docs)])}
 			}
 			if err != nil {
 				return err
@@ -60,13 +62,15 @@ waited for.`,
 	}
 	to.AddFlags(cmd)
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after `DURATION`, such as 90m (default: never)")
-	cmd.Flags().BoolVar(&propagate, "propagate", true, "exit with the code of a job that failed, from 1 to 125; else with 10")
+	cmd.Flags().BoolVar(&propagate, "propagate", true,
+		"exit with the code of a job that failed, from 1 to 125; else with 10")
 	return cmd
 }
 
-// tellEnds says how each of several jobs ended, of so many that were asked for. The exit code speaks for the only one,
+// reportEnds says how each of several jobs ended, of so many that were asked for. The exit code speaks for the only
+// one,
 // and the error.
-func tellEnds(w io.Writer, docs []api.Job, of int) {
+func reportEnds(w io.Writer, docs []api.Job, of int) {
 	for i := 0; i < len(docs) && of > 1; i++ {
 		if err := jobExit(&docs[i], true); err != nil {
 			fmt.Fprintln(w, err)
@@ -90,5 +94,6 @@ func firstFailed(docs []api.Job, propagate bool) (first error) {
 	if len(docs) == 1 || first == nil {
 		return first
 	}
-	return &term.CodedError{Code: term.ExitCode(first), Err: fmt.Errorf("%d of %d jobs did not finish, the first: %w", n, len(docs), first)}
+	return &term.CodedError{Code: term.ExitCode(first),
+		Err: fmt.Errorf("%d of %d jobs did not finish, the first: %w", n, len(docs), first)}
 }

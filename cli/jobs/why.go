@@ -38,12 +38,17 @@ by; and, of one that lost its GPUs, to whom, and how much work.`,
   trainyard why bert --ahead 0 --json`,
 		Args:              term.Exactly("JOB"),
 		ValidArgsFunction: jobNames(&f.to),
-		RunE:              f.to.Asking(func(cmd *cobra.Command, c *api.Client, args []string) error { return f.why(cmd, c, args[0]) }),
+		RunE: f.to.Asking(func(cmd *cobra.Command, c *api.Client, args []string) error {
+			return f.why(cmd,
+				c, args[0])
+		}),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.to.AddFlags(cmd)
-	fs.DurationVar(&f.ahead, "ahead", api.AsSuits, "look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 jobs are not done)")
+	fs.DurationVar(&f.ahead, "ahead", api.AsSuits,
+		"look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 "+
+			"jobs are not done)")
 	fs.Lookup("ahead").DefValue = "0" // not shown: it is in words
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")
 	return cmd
@@ -77,9 +82,11 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	b.WriteString(futureText(doc, width, now))
 	switch {
 	case doc.Soon != "":
-		b.WriteString(term.Entry("now", "the system starts it by itself at its next turn, "+client.When(doc.Soon, now), width))
+		b.WriteString(term.Entry("now", "the system starts it by itself at its next turn, "+client.When(doc.Soon, now),
+			width))
 	case len(doc.Remedies) == 0 && doc.Tried > 0:
-		b.WriteString(term.Entry("now", "nothing that it could ask for would start it: "+term.Counted(doc.Tried, "change")+" tried", width))
+		b.WriteString(term.Entry("now", "nothing that it could ask for would start it: "+term.Counted(doc.Tried,
+			"change")+" tried", width))
 	}
 	for i := range doc.Remedies {
 		b.WriteString(remedyText(&doc.Remedies[i], width))
@@ -146,7 +153,8 @@ func endedText(j *api.Job, unit string, now time.Time) string {
 	case j.RunSec > 0:
 		on = strconv.FormatFloat(math.Round(10*j.GPUSeconds/j.RunSec)/10, 'f', -1, 64) + " " + unit + "s on average"
 	}
-	return fmt.Sprintf("%s; it ran %s on %s, in %s", text, term.ShortTime(j.RunSec), on, term.Counted(j.Attempt, "attempt"))
+	return fmt.Sprintf("%s; it ran %s on %s, in %s", text, term.ShortTime(j.RunSec), on,
+		term.Counted(j.Attempt, "attempt"))
 }
 
 // aheadText lists the first of those who are before a job.
@@ -160,7 +168,8 @@ func aheadText(doc *api.Why) string {
 	if n := doc.AheadAll - most; n > 0 {
 		words = append(words, fmt.Sprintf("%d more", n))
 	}
-	return fmt.Sprintf("%s, for %s in all: %s", term.Counted(doc.AheadAll, "job"), term.Widths(doc.AheadMin, doc.AheadMax), strings.Join(words, ", "))
+	return fmt.Sprintf("%s, for %s in all: %s", term.Counted(doc.AheadAll, "job"),
+		term.Widths(doc.AheadMin, doc.AheadMax), strings.Join(words, ", "))
 }
 
 // aheadName names a job with its size.

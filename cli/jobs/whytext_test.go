@@ -16,18 +16,24 @@ func TestWhyEnded(t *testing.T) {
 		job  api.Job
 		want string
 	}{
-		{api.Job{Ended: at, Started: at, Want: 2, Min: 2, Max: 2, RunSec: 200, GPUSeconds: 400, Attempt: 1}, "; it ran 3m20s on 2 slots, in 1 attempt"},
-		{api.Job{Ended: at, Started: at, Want: 1, Min: 1, Max: 1, RunSec: 7, GPUSeconds: 7, Attempt: 3}, "; it ran 7s on 1 slot, in 3 attempts"},
-		{api.Job{Ended: at, Started: at, Want: 4, Min: 1, Max: 4, RunSec: 10, GPUSeconds: 25, Attempt: 2}, "; it ran 10s on 2.5 slots on average, in 2 attempts"},
-		{api.Job{Ended: at, Started: at, Want: 4, Min: 1, Max: 4, Attempt: 1}, "; it ran 0s on 1-4 slots, in 1 attempt"},
+		{api.Job{Ended: at, Started: at, Want: 2, Min: 2, Max: 2, RunSec: 200, GPUSeconds: 400, Attempt: 1},
+			"; it ran 3m20s on 2 slots, in 1 attempt"},
+		{api.Job{Ended: at, Started: at, Want: 1, Min: 1, Max: 1, RunSec: 7, GPUSeconds: 7, Attempt: 3},
+			"; it ran 7s on 1 slot, in 3 attempts"},
+		{api.Job{Ended: at, Started: at, Want: 4, Min: 1, Max: 4, RunSec: 10, GPUSeconds: 25, Attempt: 2},
+			"; it ran 10s on 2.5 slots on average, in 2 attempts"},
+		{api.Job{Ended: at, Started: at, Want: 4, Min: 1, Max: 4, Attempt: 1},
+			"; it ran 0s on 1-4 slots, in 1 attempt"},
 		{api.Job{Ended: at, Want: 1, Min: 1, Max: 1}, "; it never ran"},
 	} {
 		if got := endedText(&c.job, "slot", now); got != now.Format(time.TimeOnly)+c.want {
 			t.Errorf("%s, want it to end with %q", got, c.want)
 		}
 	}
-	doc := api.Why{Job: api.Job{ID: 3, Name: "a", State: "done", Ended: at, Started: at, Want: 1, Min: 1, Max: 1, RunSec: 7, Attempt: 1}, Sentence: "is done: finished", Unit: "slot"}
-	want := "job 3 (a) is done: finished.\nended     " + now.Format(time.TimeOnly) + "; it ran 7s on 1 slot, in 1 attempt\n"
+	doc := api.Why{Job: api.Job{ID: 3, Name: "a", State: "done", Ended: at, Started: at, Want: 1, Min: 1, Max: 1,
+		RunSec: 7, Attempt: 1}, Sentence: "is done: finished", Unit: "slot"}
+	want := "job 3 (a) is done: finished.\nended     " + now.Format(time.TimeOnly) +
+		"; it ran 7s on 1 slot, in 1 attempt\n"
 	if got := whyText(&doc, 80, now); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
@@ -41,7 +47,8 @@ func TestWhyEnded(t *testing.T) {
 
 // Ensure that one is one: of figures, and of names that are written as a number.
 func TestOneIsOne(t *testing.T) {
-	list := []api.Figure{{Name: "fewest", Value: 1, Unit: "GPUs"}, {Name: "widest-now", Value: 2, Unit: "GPUs"}, {Name: "attained-service", Value: 1, Unit: "GPU-seconds"}}
+	list := []api.Figure{{Name: "fewest", Value: 1, Unit: "GPUs"}, {Name: "widest-now", Value: 2, Unit: "GPUs"},
+		{Name: "attained-service", Value: 1, Unit: "GPU-seconds"}}
 	if got := figuresText(list, "slot"); got != "fewest 1 slot; widest now 2 slots; attained service 1 slot-seconds" {
 		t.Error(got)
 	}

@@ -15,12 +15,12 @@ import (
 // job holds of the widths that it allows. A job file may say which of them systems give that do not resize:
 // MIN-MAX:WANT.
 
-// widthsWish is what --gpus takes.
-var widthsWish = fmt.Sprintf("N, MIN-MAX or MIN-MAX:WANT, from 1 to %d, MIN <= WANT <= MAX", jobfile.MaxGPUs)
+// widthsWanted is what --gpus takes.
+var widthsWanted = fmt.Sprintf("N, MIN-MAX or MIN-MAX:WANT, from 1 to %d, MIN <= WANT <= MAX", jobfile.MaxGPUs)
 
 // parseWidths reads N, MIN-MAX or MIN-MAX:WANT; MIN:MAX is the same as MIN-MAX.
 func parseWidths(verb, text string) (r sched.Range, err error) {
-	bad := term.Usagef("%s: --gpus %q, want %s", verb, text, widthsWish)
+	bad := term.Usagef("%s: --gpus %q, want %s", verb, text, widthsWanted)
 	parts := strings.Split(strings.Replace(text, "-", ":", 1), ":")
 	n := make([]int, len(parts))
 	for i := range parts {

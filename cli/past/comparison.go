@@ -18,10 +18,11 @@ import (
 
 // Candidate is a system to be tried on a History.
 type Candidate struct {
-	System   string
-	Settings map[string]string // as of simulate.Request; what restarts, starts and stops take is as measured unless said
-	Budget   float64           // GPUs rented on average, for systems that rent; 0 = none given
-	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
+	System string
+	// as of simulate.Request; what restarts, starts and stops take is as measured unless said
+	Settings map[string]string
+	Budget   float64       // GPUs rented on average, for systems that rent; 0 = none given
+	Round    time.Duration // decisions at multiples of it only; 0 = the system's own
 }
 
 // Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record,
@@ -51,7 +52,8 @@ type Difference struct {
 // Itself returns the system that decided in the record, the last of several, to see how far a simulation of it is from
 // what happened.
 func (h *History) Itself() Candidate {
-	return Candidate{System: h.Header.System, Settings: ownKeys(h.Header.Settings), Budget: h.Header.Budget, Round: h.Header.Round}
+	return Candidate{System: h.Header.System, Settings: ownKeys(h.Header.Settings), Budget: h.Header.Budget,
+		Round: h.Header.Round}
 }
 
 // Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A
@@ -98,7 +100,8 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 // decidedBy reports whether c is what the record was decided by, all of it.
 func (h *History) decidedBy(c *Candidate) bool {
 	was := &h.Header
-	return len(h.Earlier) == 0 && c.System == was.System && c.Budget == was.Budget && c.Round == was.Round && maps.Equal(ownKeys(c.Settings), ownKeys(was.Settings))
+	return len(h.Earlier) == 0 && c.System == was.System && c.Budget == was.Budget && c.Round == was.Round &&
+		maps.Equal(ownKeys(c.Settings), ownKeys(was.Settings))
 }
 
 // settings returns those of c, with what was measured where c says nothing. What was never seen has its usual default.
@@ -150,7 +153,8 @@ func (h *History) row(jobs []metrics.Job, busy float64, end sched.Time) Row {
 		counted = append(counted, j)
 	}
 	r := metrics.FromJobs("", counted, end)
-	return Row{Jobs: r.Finished, MeanJCT: r.AvgJCT, P95JCT: r.P95JCT, MeanQueue: r.AvgQueue, Makespan: r.Makespan, Busy: busy,
+	return Row{Jobs: r.Finished, MeanJCT: r.AvgJCT, P95JCT: r.P95JCT, MeanQueue: r.AvgQueue, Makespan: r.Makespan,
+		Busy:        busy,
 		Preemptions: r.Preemptions}
 }
 
@@ -158,7 +162,8 @@ func (h *History) row(jobs []metrics.Job, busy float64, end sched.Time) Row {
 func (h *History) difference(row *Row, jobs []metrics.Job) *Difference {
 	was := &h.Recorded
 	d := &Difference{MeanJCT: relative(row.MeanJCT, was.MeanJCT), P95JCT: relative(row.P95JCT, was.P95JCT),
-		MeanQueue: relative(row.MeanQueue-was.MeanQueue+was.MeanJCT, was.MeanJCT), Makespan: relative(row.Makespan, was.Makespan)}
+		MeanQueue: relative(row.MeanQueue-was.MeanQueue+was.MeanJCT, was.MeanJCT),
+		Makespan:  relative(row.Makespan, was.Makespan)}
 	var sizes []float64
 	for i := range jobs {
 		if h.ended[i] && jobs[i].Outcome == sched.Finished {

@@ -37,7 +37,8 @@ type History struct {
 	Censored int              // jobs of Trace that they do not
 	NeverRan int              // jobs of the record left out: their work is not known
 	Measured Overheads
-	Earlier  []string // systems, with their settings, that decided before that of Header did, in order; nil = it decided all
+	// systems, with their settings, that decided before that of Header did, in order; nil = it decided all
+	Earlier []string
 
 	ended []bool // by job of Trace
 	// startUp is what each start cost a job, by its name in Trace; nil = Measured says it for all.
@@ -201,7 +202,8 @@ func clusterOf(v *sched.View) (*cluster.Cluster, error) {
 	}
 	for i := range v.Pools {
 		p := v.Pools[i].Spec
-		c.Pools = append(c.Pools, cluster.Pool{PoolSpec: p, Node: sched.NodeSpec{GPUs: p.GPUs, Type: p.Type, DollarsHr: p.Price}})
+		c.Pools = append(c.Pools, cluster.Pool{PoolSpec: p,
+			Node: sched.NodeSpec{GPUs: p.GPUs, Type: p.Type, DollarsHr: p.Price}})
 	}
 	if len(c.Nodes)+len(c.Pools) == 0 {
 		return nil, errors.New("whatif: the log has no nodes")

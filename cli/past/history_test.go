@@ -40,9 +40,11 @@ func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
 		for _, name := range []string{"fifo", "fifo-skip", "las", "srtf", "tiresias-las"} {
 			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 4))
 			w.Cluster.Failures.MTBF, w.Cluster.Pools, w.Header.Pools, w.Sleep = 0, nil, nil, ""
-			w.Runtime = sim.Runtime{StartDelay: time.Duration(r.IntN(4)) * time.Second, StopDelay: time.Duration(r.IntN(3)) * time.Second,
-				Restart: time.Duration(1+r.IntN(5)) * time.Second}
-			w.Cluster.Nodes[0].GPUs = 4 // so that no one is rejected: those are not simulated, and the books would differ
+			w.Runtime = sim.Runtime{StartDelay: time.Duration(r.IntN(4)) * time.Second,
+				StopDelay: time.Duration(r.IntN(3)) * time.Second,
+				Restart:   time.Duration(1+r.IntN(5)) * time.Second}
+			// so that no one is rejected: those are not simulated, and the books would differ
+			w.Cluster.Nodes[0].GPUs = 4
 			w.Scores = whatiftest.ScoresOf(w.Cluster.MostGPUs(), r)
 			for i := range w.Trace.Jobs {
 				w.Trace.Jobs[i].Spec.Model = "" // known models go slower on two nodes
@@ -64,13 +66,14 @@ func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
 			preempted += rows[0].Preemptions
 			want := rows[0]
 			want.Recorded, want.Settings, want.Error = false, c.Settings, &Difference{}
-			if got := fmt.Sprintf("%+v %+v", rows[1], *rows[1].Error); strip(got) != strip(fmt.Sprintf("%+v %+v", want, *want.Error)) {
+			if got := fmt.Sprintf("%+v %+v", rows[1],
+				*rows[1].Error); strip(got) != strip(fmt.Sprintf("%+v %+v", want, *want.Error)) {
 				t.Fatalf("seed %d, %s: measured %+v\nrecorded  %+v\nsimulated %s", seed, name, h.Measured, want, got)
 			}
 		}
 	}
 	if preempted == 0 {
-		t.Error("nobody was ever preempted")
+		t.Error("no one was ever preempted")
 	}
 }
 
@@ -86,32 +89,41 @@ func strip(s string) string {
 // Ensure that of a record that breaks off, those that ran are simulated and not counted, and those that never did are
 // left out, with what waited for them.
 func TestHistoryBreaksOff(t *testing.T) {
-	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1), User: "u", Model: "m"}).Job(50, sched.JobSpec{GPUs: sched.Rigid(1)}).
-		Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(10, sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0, 2}})
+	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10,
+		sched.JobSpec{GPUs: sched.Rigid(1), User: "u", Model: "m"}).Job(50, sched.JobSpec{GPUs: sched.Rigid(1)}).
+		Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(10,
+		sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0, 2}})
 	w, _ := s.Moment(t)
 	w.Trace.Jobs[1].Spec.Name = "j0"
-	w.Trace.Jobs = append(w.Trace.Jobs, trace.Job{Spec: sched.JobSpec{Name: "late", Submit: 30e9, GPUs: sched.Rigid(1)}, Duration: 1})
+	w.Trace.Jobs = append(w.Trace.Jobs, trace.Job{Spec: sched.JobSpec{Name: "late", Submit: 30e9, GPUs: sched.Rigid(1)},
+		Duration: 1})
 	log := w.Record(t, "fifo", 30e9)
-	if later := readAt(t, log, 40e9); later.Trace.Jobs[1].Duration != 30*time.Second || later.Recorded.Busy != 1 || later.Recorded.MeanJCT != 10 {
-		t.Errorf("ten seconds later %v of work, busy for %v, mean JCT %v, want 30 s, 1, 10", later.Trace.Jobs[1].Duration, later.Recorded.Busy, later.Recorded.MeanJCT)
+	if later := readAt(t, log, 40e9); later.Trace.Jobs[1].Duration != 30*time.Second || later.Recorded.Busy != 1 ||
+		later.Recorded.MeanJCT != 10 {
+		t.Errorf("ten seconds later %v of work, busy for %v, mean JCT %v, want 30 s, 1, 10",
+			later.Trace.Jobs[1].Duration, later.Recorded.Busy, later.Recorded.MeanJCT)
 	}
 	h := read(t, log)
 	if h.Ended != 1 || h.Censored != 1 || h.NeverRan != 3 || len(h.Trace.Jobs) != 2 {
-		t.Fatalf("%d ended, %d censored, %d never ran, %d in the trace", h.Ended, h.Censored, h.NeverRan, len(h.Trace.Jobs))
+		t.Fatalf("%d ended, %d censored, %d never ran, %d in the trace", h.Ended, h.Censored, h.NeverRan,
+			len(h.Trace.Jobs))
 	}
 	a, b := &h.Trace.Jobs[0], &h.Trace.Jobs[1]
-	if a.Duration != 10*time.Second || a.Spec.User != "u" || a.Spec.Model != "m" || b.Duration != 20*time.Second || b.Spec.Name != "j0#1" || b.Spec.Submit != 1e9 {
+	if a.Duration != 10*time.Second || a.Spec.User != "u" || a.Spec.Model != "m" || b.Duration != 20*time.Second ||
+		b.Spec.Name != "j0#1" || b.Spec.Submit != 1e9 {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	rows, err := h.Compare(t.Context(), []Candidate{{System: "srtf"}, {System: "nothing"}, h.Itself()})
 	if err != nil || len(rows) != 4 {
 		t.Fatal(rows, err)
 	}
-	if !rows[0].Recorded || rows[0].Jobs != 1 || rows[0].MeanJCT != 10 || rows[1].Jobs != 1 || rows[1].MeanJCT != 10 || rows[1].Error != nil {
+	if !rows[0].Recorded || rows[0].Jobs != 1 || rows[0].MeanJCT != 10 || rows[1].Jobs != 1 || rows[1].MeanJCT != 10 ||
+		rows[1].Error != nil {
 		t.Errorf("%+v", rows)
 	}
 	if rows[0].Busy != 1 || rows[1].Busy != 1 {
-		t.Errorf("busy for %v recorded, %v simulated, want 1: the second job has worked since the first ended", rows[0].Busy, rows[1].Busy)
+		t.Errorf("busy for %v recorded, %v simulated, want 1: the second job has worked since the first ended",
+			rows[0].Busy, rows[1].Busy)
 	}
 	if rows[2].Err == nil || rows[3].Error == nil || rows[3].Error.PerJob != 0 {
 		t.Errorf("%+v", rows[2:])
@@ -131,7 +143,8 @@ func TestSilentJobs(t *testing.T) {
 func TestNoHistory(t *testing.T) {
 	log := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Log(t)
 	lines := strings.SplitAfter(log, "\n")
-	for want, text := range map[string]string{"the log has no nodes": lines[0], "no job of 0 in the log has run": lines[0] + lines[1], "want a newline": log[:len(log)-1]} {
+	for want, text := range map[string]string{"the log has no nodes": lines[0],
+		"no job of 0 in the log has run": lines[0] + lines[1], "want a newline": log[:len(log)-1]} {
 		r, err := eventlog.NewReader(strings.NewReader(text), "log")
 		if err != nil {
 			t.Fatal(err)

@@ -49,8 +49,10 @@ parts, as trainyard-kube --log writes them, is replayed part by part.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args[0]) },
 	}
 	fs := cmd.Flags()
-	fs.BoolVar(&f.reload, "reload", false, "save the system's memory before every batch and go on with a new one that is given it")
-	fs.StringVar(&f.variability, "variability", "", "PM scores that the system knew: `FILE` with gpu,node,pm_classA,...")
+	fs.BoolVar(&f.reload, "reload", false, "save the system's memory before every batch and go on with a new one "+
+		"that is given it")
+	fs.StringVar(&f.variability, "variability", "",
+		"PM scores that the system knew: `FILE` with gpu,node,pm_classA,...")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of a line")
 	return cmd
 }
@@ -92,13 +94,15 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		}
 	}
 	if len(parts) > 1 {
-		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts), hash.Sum()))
+		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts),
+			hash.Sum()))
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
 }
 
 // part replays the part of a log that r has come to, which started to decide at a record.
-func (f *replayFlags) part(ctx context.Context, r *eventlog.Reader, path string, began eventlog.Record, hash *eventlog.Hash) (replayPart, error) {
+func (f *replayFlags) part(ctx context.Context, r *eventlog.Reader, path string, began eventlog.Record,
+	hash *eventlog.Hash) (replayPart, error) {
 	h := r.Header()
 	p := replayPart{Line: r.Line(), System: h.System, Batches: 1, Taken: max(began.Batch, 1) - 1, began: began}
 	if h.Preset != "" {
@@ -145,11 +149,12 @@ func sameSince(began *eventlog.Record) string {
 	if began.Batch == 0 {
 		return " is the same"
 	}
-	by := "before it began anew"
+	by := "before it started again"
 	if was := eventlog.GaveWay(began.Event.Text); was != "" {
 		by = "by another system (" + was + ")"
 	}
-	return fmt.Sprintf(" from event %d on is the same; what was decided before, %s, is taken as it stands", began.Event.Seq, by)
+	return fmt.Sprintf(" from event %d on is the same; what was decided before, %s, is taken as it stands",
+		began.Event.Seq, by)
 }
 
 // rereadable returns a log that can be read twice, as that of a pipe cannot.
@@ -199,7 +204,8 @@ func (p *replayPart) Log(v *sched.View, _ *sched.Event) {
 
 // String says how much was decided again.
 func (p replayPart) String() string {
-	return fmt.Sprintf("%d events of %d batches, %s: every decision of %s%s", p.Events, p.Batches, term.Counted(p.jobs, "job"), p.System, sameSince(&p.began))
+	return fmt.Sprintf("%d events of %d batches, %s: every decision of %s%s", p.Events, p.Batches,
+		term.Counted(p.jobs, "job"), p.System, sameSince(&p.began))
 }
 
 // replayDoc is the document of replay --json. Names are only ever added.

@@ -45,11 +45,11 @@ second simulates the system that decided, which shows how far simulations are
 from what happens, unless several decided, one after the other: then it is the
 last one. Where that is off by more than 5 % in mean JCT, a ? marks what differs
 from it by no more than that, which means nothing. A JCT is the time from when a
-job is handed in to its end; queued is the part of it without GPUs; busy is the
+job is submitted to its end; queued is the part of it without GPUs; busy is the
 share of the GPUs' time in which work went on.
 
 Pauses, cancels and failures are not repeated. Systems that ask how long jobs
-take are told, which the one that decided was not: they come out better than
+take are known, which they were not to the one that decided: they come out better than
 they would be.
 
 Exit code 5 says that none of the systems asked for can be simulated.`,
@@ -111,7 +111,8 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 func simulated(info *system.Info) key.List { return simulate.KeysOf(info, "") }
 
 // candidates are what is simulated: first the system that decided; itself says that it was asked for, as it was.
-func candidates(h *History, infos []*system.Info, settings []map[string]string) (list []Candidate, itself bool, err error) {
+func candidates(h *History, infos []*system.Info,
+	settings []map[string]string) (list []Candidate, itself bool, err error) {
 	list = []Candidate{h.Itself()}
 	for i, info := range infos {
 		set := settings[i]
@@ -138,7 +139,8 @@ func someSimulated(rows []Row) error {
 		}
 		why = append(why, rows[i].Err.Error())
 	}
-	return term.Refusedf("whatif: nothing that was asked for can be simulated, want a system that needs no more than the log: %s", strings.Join(why, "; "))
+	return term.Refusedf("whatif: nothing that was asked for can be simulated, want a system that needs no more "+
+		"than the log: %s", strings.Join(why, "; "))
 }
 
 // history reads the log that is meant.
@@ -230,10 +232,12 @@ type simErrorJSON struct {
 
 func whatifDoc(h *History, rows []Row) whatifJSON {
 	doc := whatifJSON{Schema: "trainyard.whatif/v1", Ended: h.Ended, Censored: h.Censored, NeverRan: h.NeverRan,
-		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds(), Earlier: h.Earlier}
+		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds(),
+		Earlier: h.Earlier}
 	for i := range rows {
 		r := &rows[i]
-		row := rowJSON{System: r.System, Settings: r.Settings, Recorded: r.Recorded, Jobs: r.Jobs, MeanJCT: r.MeanJCT, P95JCT: r.P95JCT,
+		row := rowJSON{System: r.System, Settings: r.Settings, Recorded: r.Recorded, Jobs: r.Jobs, MeanJCT: r.MeanJCT,
+			P95JCT:    r.P95JCT,
 			MeanQueue: r.MeanQueue, Makespan: r.Makespan, Busy: r.Busy, Preemptions: r.Preemptions}
 		row.WithinError = withinError(r, itself(rows))
 		if row.Settings == nil {

@@ -32,11 +32,13 @@ func whatifText(h *History, rows []Row, width int) string {
 		case withinError(r, base):
 			diff += " ?"
 		}
-		t.Add(r.System, what, strconv.Itoa(r.Jobs), term.ShortTime(r.MeanJCT), diff, term.ShortTime(r.P95JCT), term.ShortTime(r.MeanQueue), term.ShortTime(r.Makespan),
+		t.Add(r.System, what, strconv.Itoa(r.Jobs), term.ShortTime(r.MeanJCT), diff, term.ShortTime(r.P95JCT),
+			term.ShortTime(r.MeanQueue), term.ShortTime(r.Makespan),
 			term.Percent(r.Busy), strconv.FormatInt(r.Preemptions, 10))
 	}
 	text := t.Text(width) + "\n"
-	for _, note := range append(notes, severalNote(h), errorNote(rows), bestNote(h, rows), countNote(h), costNote(&h.Measured)) {
+	for _, note := range append(notes, severalNote(h), errorNote(rows), bestNote(h, rows), countNote(h),
+		costNote(&h.Measured)) {
 		if note != "" {
 			text += term.Wrap(note, width, 2) + "\n"
 		}
@@ -82,7 +84,8 @@ func severalNote(h *History) string {
 	if len(h.Earlier) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s decided: no simulation is of what happened, so it is not known how far off they are. Compare them with one another.", h.Recorded.System)
+	return fmt.Sprintf("%s decided: no simulation is of what happened, so it is not known how far off they are. "+
+		"Compare them with one another.", h.Recorded.System)
 }
 
 // errorNote says how far the simulation of the system that decided is from what happened; "" if it was not simulated.
@@ -131,17 +134,19 @@ func bestNote(h *History, rows []Row) string {
 		return ""
 	}
 	b := &rows[best]
-	text := fmt.Sprintf("Least mean JCT: %s, %s against %s simulated, with %s.", b.System, term.Change(b.MeanJCT, rows[base].MeanJCT), rows[base].System,
+	text := fmt.Sprintf("Least mean JCT: %s, %s against %s simulated, with %s.", b.System,
+		term.Change(b.MeanJCT, rows[base].MeanJCT), rows[base].System,
 		term.Counted(int(b.Preemptions), "preemption"))
-	var told []string
+	var reported []string
 	for i := range rows {
-		if info, err := system.Named(rows[i].System); err == nil && !rows[i].Recorded && strings.Contains(info.Assumes, "work of each job") {
-			told = append(told, rows[i].System)
+		if info, err := system.Named(rows[i].System); err == nil && !rows[i].Recorded &&
+			strings.Contains(info.Assumes, "work of each job") {
+			reported = append(reported, rows[i].System)
 		}
 	}
-	slices.Sort(told)
-	if told = slices.Compact(told); len(told) > 0 {
-		text += fmt.Sprintf(" Told how long jobs would take, as nobody is: %s.", strings.Join(told, ", "))
+	slices.Sort(reported)
+	if reported = slices.Compact(reported); len(reported) > 0 {
+		text += fmt.Sprintf(" It knew how long jobs would take, as no one does: %s.", strings.Join(reported, ", "))
 	}
 	return text
 }

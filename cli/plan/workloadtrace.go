@@ -87,7 +87,8 @@ func readTraceWorkload(path string, f *planTrace) (*workload, error) {
 		}
 		k.epochs = stagesOf(speedup.ChainOf(app, f.nodeGPUs(), k.most, sched.BatchRange{}), times)
 		if k.epochs == nil {
-			return nil, term.Usagef("--profiles %s: application %q cannot be run on %s or fewer, want it to be possible",
+			return nil, term.Usagef("--profiles %s: application %q cannot be run on %s or fewer, want it to be "+
+				"possible",
 				f.profiles, model, term.Counted(k.most, "GPU"))
 		}
 		w.kinds = append(w.kinds, k)

@@ -23,7 +23,7 @@ const (
 
 // parseWorkload reads a table of classes, see docs/guide/plans.md. Errors have the form "workload: FILE:LINE:COLUMN:
 // what,
-// want wish".
+// want request".
 func parseWorkload(yaml []byte, path string) (*workload, error) {
 	r := &workloadReader{Reader: &strictyaml.Reader{Prefix: "workload", File: path}, w: &workload{path: path}}
 	doc := r.Document(yaml, maxWorkload, "classes")
@@ -89,7 +89,7 @@ func (r *workloadReader) gpuType(n ast.Node) {
 	case r.typeNamed(t.name) >= 0:
 		r.Fail(n, "name %s given again, want GPU types of different names", strictyaml.Quote(t.name))
 	case t.price == 0:
-		r.Fail(n, "GPU type %s without a price, want %s", t.name, positiveWish)
+		r.Fail(n, "GPU type %s without a price, want %s", t.name, positiveWanted)
 	}
 	r.w.types = append(r.w.types, t)
 }
@@ -118,7 +118,7 @@ func (r *workloadReader) class(n ast.Node) {
 	case slices.ContainsFunc(r.w.kinds, func(o jobKind) bool { return o.name == k.name }):
 		r.Fail(n, "name %s given again, want classes of different names", strictyaml.Quote(k.name))
 	case k.rate == 0:
-		r.Fail(n, "class %s without rate_per_hour, want %s", k.name, positiveWish)
+		r.Fail(n, "class %s without rate_per_hour, want %s", k.name, positiveWanted)
 	case (epochs == nil) == (whole.size == 0):
 		r.Fail(n, "class %s with both size_hours and epochs or neither, want one of them", k.name)
 	}
@@ -132,7 +132,7 @@ func (r *workloadReader) class(n ast.Node) {
 			var e stageText
 			r.Mapping(n, "an epoch", r.stageFields(&e))
 			if e.size == 0 {
-				r.Fail(n, "an epoch without size_hours, want %s", positiveWish)
+				r.Fail(n, "an epoch without size_hours, want %s", positiveWanted)
 			}
 			k.epochs = append(k.epochs, r.stage(n, &k, &e, &whole))
 		})
@@ -287,14 +287,14 @@ func (r *workloadReader) table(key string, n ast.Node, c *curve) {
 	}
 }
 
-const positiveWish = "a number from 1e-6 to 1e9"
+const positiveWanted = "a number from 1e-6 to 1e9"
 
 // positive reads a number above 0.
 func (r *workloadReader) positive(dst *float64) func(string, ast.Node) {
 	return func(key string, n ast.Node) {
 		x, ok := strictyaml.Decimal(n)
 		if !ok || x < 1e-6 || x > 1e9 {
-			r.Fail(n, "%s, want %s", strictyaml.Describe(key, n), positiveWish)
+			r.Fail(n, "%s, want %s", strictyaml.Describe(key, n), positiveWanted)
 			return
 		}
 		*dst = x

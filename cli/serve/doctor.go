@@ -123,7 +123,8 @@ func meet(ctx context.Context, dir string) *patient {
 
 // examine makes all checks.
 func (p *patient) examine(ctx context.Context) (all []finding) {
-	for _, check := range []func() []finding{p.folder, p.disk, p.manager, p.versions, func() []finding { return p.driver(ctx) }, p.devices, p.cgroups, p.program,
+	for _, check := range []func() []finding{p.folder, p.disk, p.manager, p.versions,
+		func() []finding { return p.driver(ctx) }, p.devices, p.cgroups, p.program,
 		p.clock, p.leftovers} {
 		all = append(all, check()...)
 	}
@@ -165,21 +166,27 @@ func findingsText(all []finding) string {
 // manager says whether a manager answers and, if not, whether one has the folder all the same.
 func (p *patient) manager() []finding {
 	if p.info != nil {
-		all := []finding{{"manager", fine, fmt.Sprintf("process %d under %s since %s answers", p.info.PID, p.info.System, client.When(p.info.Since, time.Now())), ""}}
+		all := []finding{{"manager", fine, fmt.Sprintf("process %d under %s since %s answers", p.info.PID,
+			p.info.System, client.When(p.info.Since, time.Now())), ""}}
 		if p.err != nil {
-			all = append(all, finding{"manager", wrong, "it does not tell all: " + term.OneLine(p.err.Error()), "look into what serve wrote to its stderr"})
+			all = append(all, finding{"manager", wrong, "it does not report all: " + term.OneLine(p.err.Error()),
+				"look into what serve wrote to its stderr"})
 		}
 		for _, problem := range p.info.Problems {
-			all = append(all, finding{"manager", note, api.Printable(problem), "all else goes on; serve says more on its stderr"})
+			all = append(all, finding{"manager", note, api.Printable(problem),
+				"all else goes on; serve says more on its stderr"})
 		}
 		return all
 	}
 	pid, held := client.Holder(p.dir)
 	if held {
-		return []finding{{"manager", wrong, fmt.Sprintf("process %s has the folder and does not answer: %v", pid, term.OneLine(p.err.Error())),
-			fmt.Sprintf("if it is stopped, `kill -CONT %s`; else `kill %s` and serve again: jobs go on meanwhile", pid, pid)}}
+		return []finding{{"manager", wrong, fmt.Sprintf("process %s has the folder and does not answer: %v", pid,
+			term.OneLine(p.err.Error())),
+			fmt.Sprintf("if it is stopped, `kill -CONT %s`; else `kill %s` and serve again: jobs go on meanwhile", pid,
+				pid)}}
 	}
-	return []finding{{"manager", note, "none serves the folder", "start one by `trainyard serve`; jobs that were left running are taken over"}}
+	return []finding{{"manager", note, "none serves the folder",
+		"start one by `trainyard serve`; jobs that were left running are taken over"}}
 }
 
 // versions compares ours with that of the manager, which goes on with what it was started from.
@@ -192,7 +199,8 @@ func (p *patient) versions() []finding {
 	if p.info.Version != own {
 		return []finding{{"version", note, fmt.Sprintf("this is %s, the manager is %s", own, p.info.Version), again}}
 	}
-	if file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.info.PID)); err == nil && strings.HasSuffix(file, " (deleted)") {
+	if file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.info.PID)); err == nil &&
+		strings.HasSuffix(file, " (deleted)") {
 		return []finding{{"version", note, "the program of the manager was replaced since it was started", again}}
 	}
 	return []finding{{"version", fine, own + ", the manager as well", ""}}

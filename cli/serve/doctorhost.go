@@ -35,10 +35,12 @@ func (p *patient) folder() []finding {
 	}
 	var all []finding
 	if owner := info.Sys().(*unixStat).Uid; int(owner) != os.Geteuid() {
-		all = append(all, finding{name, note, fmt.Sprintf("%s belongs to user %d, not to you (%d)", p.dir, owner, os.Geteuid()), "ask as its owner for the rest to be checked"})
+		all = append(all, finding{name, note, fmt.Sprintf("%s belongs to user %d, not to you (%d)", p.dir, owner,
+			os.Geteuid()), "ask as its owner for the rest to be checked"})
 	}
 	if mode := info.Mode().Perm(); mode&0o067 != 0 { // a group may pass, see serve --group
-		all = append(all, finding{name, wrong, fmt.Sprintf("%s has mode %03o: others see or change what is in it", p.dir, mode), "chmod 700 " + p.dir})
+		all = append(all, finding{name, wrong, fmt.Sprintf("%s has mode %03o: others see or change what is in it",
+			p.dir, mode), "chmod 700 " + p.dir})
 	}
 	all = append(all, p.log()...)
 	for _, f := range []string{"epoch", "devices.json"} {
@@ -66,7 +68,8 @@ func (p *patient) log() []finding {
 	case errors.Is(err, os.ErrNotExist) && len(files) == 0:
 		return nil
 	case errors.Is(err, os.ErrNotExist):
-		return []finding{{"state", wrong, p.dir + " holds something, but no log of a manager", "put " + database + " back from a backup, or give --state another folder"}}
+		return []finding{{"state", wrong, p.dir + " holds something, but no log of a manager",
+			"put " + database + " back from a backup, or give --state another folder"}}
 	case err != nil:
 		return []finding{{"state", wrong, term.OneLine(err.Error()), "chmod 600 " + path}}
 	}
@@ -74,7 +77,8 @@ func (p *patient) log() []finding {
 	const magic = "SQLite format 3\x00" // of every SQLite file, see its file format, section 1.3.1
 	b := make([]byte, len(magic))
 	if _, err := f.Read(b); err != nil || string(b) != magic {
-		return []finding{{"state", wrong, path + " is no database", "put it back from a backup; the old one is kept as it is"}}
+		return []finding{{"state", wrong, path + " is no database",
+			"put it back from a backup; the old one is kept as it is"}}
 	}
 	return nil
 }
@@ -108,9 +112,11 @@ func diskFinding(dir string, free, all float64, noInodes bool) []finding {
 	f := finding{"disk", fine, fmt.Sprintf("%.1f of %.0f GiB are free at %s", free/gib, all/gib, dir), ""}
 	switch {
 	case noInodes:
-		f.State, f.Found, f.Do = wrong, "almost no file more fits on the disk of "+dir, "delete files, or move the folder"
+		f.State, f.Found, f.Do = wrong, "almost no file more fits on the disk of "+dir,
+			"delete files, or move the folder"
 	case free < tooLittle:
-		f.State, f.Do = wrong, "delete output and checkpoints of jobs that are done (jobs/N in the folder), or move the folder"
+		f.State, f.Do = wrong, "delete output and checkpoints of jobs that are done (jobs/N in the folder), or move "+
+			"the folder"
 	case free < little:
 		f.State, f.Do = note, "checkpoints may not fit"
 	}
@@ -126,18 +132,21 @@ func (p *patient) driver(ctx context.Context) []finding {
 	path, err := exec.LookPath("nvidia-smi")
 	switch {
 	case err != nil && noDriver == nil:
-		return []finding{{name, wrong, "the NVIDIA driver is there, nvidia-smi is not on the PATH: GPUs are not found", "install nvidia-utils, or add its folder to PATH"}}
+		return []finding{{name, wrong, "the NVIDIA driver is there, nvidia-smi is not on the PATH: GPUs are not found",
+			"install nvidia-utils, or add its folder to PATH"}}
 	case err != nil:
 		return []finding{{name, fine, "no NVIDIA driver: jobs hold CPU slots", ""}}
 	}
 	list, err := (&device.SMI{Command: path}).List(ctx)
 	switch {
 	case err != nil:
-		return []finding{{name, wrong, term.OneLine(err.Error()), "run nvidia-smi by hand; after an update of the driver the machine wants a restart"}}
+		return []finding{{name, wrong, term.OneLine(err.Error()),
+			"run nvidia-smi by hand; after an update of the driver the machine wants a restart"}}
 	case len(list) == 0:
 		return []finding{{name, wrong, "nvidia-smi finds no GPU", "run nvidia-smi by hand; look for NVRM in dmesg"}}
 	}
-	return []finding{{name, fine, fmt.Sprintf("%s, %s", term.Counted(len(list), "GPU"), strings.Join(device.Types(list), ", ")), ""}}
+	return []finding{{name, fine, fmt.Sprintf("%s, %s", term.Counted(len(list), "GPU"),
+		strings.Join(device.Types(list), ", ")), ""}}
 }
 
 // cgroups says how the processes of a job are kept together.
@@ -147,7 +156,8 @@ func cgroupFinding(root string) []finding {
 	if root != "" {
 		return []finding{{"cgroup", fine, "each job gets a group below " + root, ""}}
 	}
-	return []finding{{"cgroup", note, "no cgroup v2 may be made here: processes of a job are known by their environment, and found by looking",
+	return []finding{{"cgroup", note, "no cgroup v2 may be made here: processes of a job are known by their " +
+		"environment, and found by looking",
 		"start serve by `systemd-run --user --scope -p Delegate=yes trainyard serve`"}}
 }
 
@@ -158,7 +168,8 @@ func (p *patient) program() []finding {
 		err = exec.Command("/proc/self/exe", "version").Run()
 	}
 	if err != nil {
-		return []finding{{"shim", wrong, "this program cannot be started again: " + term.OneLine(err.Error()), "mount /proc, and put the program where it may be executed"}}
+		return []finding{{"shim", wrong, "this program cannot be started again: " + term.OneLine(err.Error()),
+			"mount /proc, and put the program where it may be executed"}}
 	}
 	return []finding{{"shim", fine, file, ""}}
 }
@@ -181,7 +192,8 @@ func clockFinding(now, written time.Time, steered bool) []finding {
 	f := finding{"clock", fine, now.Format(time.RFC3339), ""}
 	switch {
 	case written.Sub(now) > late:
-		f.State, f.Found = wrong, fmt.Sprintf("%s, but the log was written to at %s", f.Found, written.Format(time.RFC3339))
+		f.State, f.Found = wrong, fmt.Sprintf("%s, but the log was written to at %s", f.Found,
+			written.Format(time.RFC3339))
 		f.Do = "set the clock: until it is past that, times of jobs stand still"
 	case !steered:
 		f.State, f.Found, f.Do = note, f.Found+", steered by no time server", "timedatectl set-ntp true"

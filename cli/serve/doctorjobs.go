@@ -25,7 +25,8 @@ func (p *patient) devices() []finding {
 	}
 	var all []finding
 	if p.nodes.Drained {
-		all = append(all, finding{name, note, p.nodes.Node + " is drained: nothing new starts", "`trainyard undrain` when you are done"})
+		all = append(all, finding{name, note, p.nodes.Node + " is drained: nothing new starts",
+			"`trainyard undrain` when you are done"})
 	}
 	for i := range p.nodes.GPUs {
 		all = append(all, gpuFinding(&p.nodes.GPUs[i])...)
@@ -69,7 +70,8 @@ func (p *patient) leftovers() []finding {
 	const name = "leftovers"
 	runs, err := filepath.Glob(filepath.Join(p.dir, "jobs", "*", "*", "order.json"))
 	if err != nil {
-		return []finding{{name, wrong, term.OneLine(err.Error()), "give --state a folder without signs of patterns in its name"}}
+		return []finding{{name, wrong, term.OneLine(err.Error()),
+			"give --state a folder without signs of patterns in its name"}}
 	}
 	var all []finding
 	running, kept := 0, int64(0)
@@ -90,7 +92,8 @@ func (p *patient) leftovers() []finding {
 		}
 	}
 	if kept > muchOutput {
-		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB", float64(kept)/(1<<30)),
+		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB",
+			float64(kept)/(1<<30)),
 			"delete " + term.ShellWord(p.dir) + "/jobs/N/*/output.log of jobs N that you need no more: " +
 				"`trainyard logs` alone misses them. Checkpoints are next to them"})
 	}
@@ -98,9 +101,11 @@ func (p *patient) leftovers() []finding {
 	case len(all) > 0:
 		return all
 	case p.info == nil && running > 0:
-		return []finding{{name, note, term.Counted(running, "job") + " running, managed by nobody", "`trainyard serve` takes them over"}}
+		return []finding{{name, note, term.Counted(running, "job") + " running, managed by no one",
+			"`trainyard serve` takes them over"}}
 	}
-	return []finding{{name, fine, fmt.Sprintf("nothing; %s, %d running", term.Counted(len(runs), "attempt"), running), ""}}
+	return []finding{{name, fine, fmt.Sprintf("nothing; %s, %d running", term.Counted(len(runs), "attempt"), running),
+		""}}
 }
 
 // leftover says what is wrong with one run directory. Only a manager can say.
@@ -112,16 +117,19 @@ func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 	_, err := shim.RunDir(run).Over()
 	switch {
 	case job >= len(p.jobs.Jobs) && lives:
-		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d runs job %d, which the manager does not know", pid, job), kill}}
+		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d runs job %d, which the manager does not know",
+			pid, job), kill}}
 	case job >= len(p.jobs.Jobs):
 		return []finding{{"leftovers", note, fmt.Sprintf("%s is of no job that the manager knows", run),
 			"look into the folder above it: it may hold checkpoints; then rm -r " + term.ShellWord(filepath.Dir(run))}}
 	case p.jobs.Jobs[job].State != "done", err == nil: // one that is over has nothing left; its shim is on its way out
 		return nil
 	case lives:
-		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d goes on although %s is done", pid, client.JobTitle(&p.jobs.Jobs[job])), kill}}
+		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d goes on although %s is done", pid,
+			client.JobTitle(&p.jobs.Jobs[job])), kill}}
 	default:
-		return []finding{{"leftovers", note, fmt.Sprintf("%s does not say how it ended, although %s is done", run, client.JobTitle(&p.jobs.Jobs[job])),
+		return []finding{{"leftovers", note, fmt.Sprintf("%s does not say how it ended, although %s is done", run,
+			client.JobTitle(&p.jobs.Jobs[job])),
 			"rm -r " + term.ShellWord(run) + " if you do not need its output"}}
 	}
 }

@@ -38,7 +38,8 @@ func (f *follower) Log(v *sched.View, e *sched.Event) {
 		return
 	}
 	if text := f.tale(v, e); text != "" {
-		fmt.Fprintf(&f.lines, "%8.1fs  job %d %s: %s\n", time.Duration(e.Time).Seconds(), e.Job, v.Jobs[e.Job].Spec.Name, text)
+		fmt.Fprintf(&f.lines, "%8.1fs  job %d %s: %s\n", time.Duration(e.Time).Seconds(), e.Job,
+			v.Jobs[e.Job].Spec.Name, text)
 	}
 }
 
@@ -62,9 +63,9 @@ func (f *follower) tale(v *sched.View, e *sched.Event) string {
 		switch {
 		case sched.ActionKind(e.Code) != sched.Stop:
 		case len(v.Jobs[e.Job].Target) > 0:
-			return "is told to save, to go on on " + f.list(v.Jobs[e.Job].Target)
+			return "is asked to save, to go on on " + f.list(v.Jobs[e.Job].Target)
 		default:
-			return "is told to stop: " + e.Outcome.String()
+			return "is asked to stop: " + e.Outcome.String()
 		}
 	case sched.AttemptEnded:
 		text := ended(&v.Jobs[e.Job], e)

@@ -34,7 +34,7 @@ const (
 )
 
 // notifier runs a program for each notice, one after the other, once what it says is durable. What a crash cuts off is
-// not told again.
+// not said again.
 type notifier struct {
 	program string
 	log     *slog.Logger
@@ -57,8 +57,8 @@ func newNotifier(program string, log *slog.Logger) *notifier {
 	go func() {
 		defer close(n.over)
 		for about := range n.queue {
-			if err := n.tell(&about); err != nil {
-				n.log.Warn("nobody was notified", "job", about.Job, "outcome", about.Outcome, "error", err)
+			if err := n.report(&about); err != nil {
+				n.log.Warn("no one was notified", "job", about.Job, "outcome", about.Outcome, "error", err)
 			}
 		}
 	}()
@@ -81,13 +81,15 @@ func (n *notifier) Log(v *sched.View, e *sched.Event) {
 		return
 	}
 	j := v.Job(e.Job)
-	about := notice{Schema: "trainyard.notice/v1", Job: int(e.Job), Name: j.Spec.Name, User: j.Spec.User, Outcome: j.Outcome.String(), ExitCode: int(e.Code), Text: e.Text}
+	about := notice{Schema: "trainyard.notice/v1", Job: int(e.Job), Name: j.Spec.Name, User: j.Spec.User,
+		Outcome: j.Outcome.String(), ExitCode: int(e.Code), Text: e.Text}
 	switch done := j.State == sched.Done; {
 	case e.Kind == sched.AttemptEnded && (done || e.Outcome == sched.Preempted):
 		if !done {
 			about.Outcome = e.Outcome.String()
 		}
-	case e.Kind == sched.Rejected, e.Kind == sched.JobCommanded && done && sched.Command(e.Code) == sched.CancelJob && j.End == e.Time:
+	case e.Kind == sched.Rejected, e.Kind == sched.JobCommanded && done && sched.Command(e.Code) == sched.CancelJob &&
+		j.End == e.Time:
 		about.ExitCode = 0
 	default:
 		return
@@ -108,8 +110,8 @@ func (n *notifier) EndBatch() error {
 	return nil
 }
 
-// tell runs the program: without a shell, and with the environment that jobs inherit.
-func (n *notifier) tell(about *notice) error {
+// report runs the program: without a shell, and with the environment that jobs inherit.
+func (n *notifier) report(about *notice) error {
 	text, err := json.Marshal(about)
 	if err != nil {
 		return err
@@ -117,7 +119,8 @@ func (n *notifier) tell(about *notice) error {
 	ctx, cancel := context.WithTimeout(n.ctx, noticeTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.program)
-	cmd.Env = append(local.Passed(), "TRAINYARD_JOB_ID="+strconv.Itoa(about.Job), "TRAINYARD_JOB_NAME="+about.Name, "TRAINYARD_JOB_USER="+about.User,
+	cmd.Env = append(local.Passed(), "TRAINYARD_JOB_ID="+strconv.Itoa(about.Job), "TRAINYARD_JOB_NAME="+about.Name,
+		"TRAINYARD_JOB_USER="+about.User,
 		"TRAINYARD_OUTCOME="+about.Outcome, "TRAINYARD_EXIT_CODE="+strconv.Itoa(about.ExitCode))
 	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(append(text, '\n')), time.Second
 	if err := cmd.Run(); err != nil {

@@ -28,12 +28,14 @@ func writeProgram(t *testing.T, path, text string) {
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program, told := filepath.Join(dir, "tell"), filepath.Join(dir, "told")
-	writeProgram(t, program, "#!/bin/sh\nread line\necho \"$TRAINYARD_JOB_ID $TRAINYARD_OUTCOME $TRAINYARD_EXIT_CODE $line\" >> "+told+"\n")
+	program, reported := filepath.Join(dir, "say"), filepath.Join(dir, "said")
+	writeProgram(t, program, "#!/bin/sh\nread line\necho \"$TRAINYARD_JOB_ID $TRAINYARD_OUTCOME "+
+		"$TRAINYARD_EXIT_CODE $line\" >> "+reported+"\n")
 	var log bytes.Buffer
 	n := newNotifier(program, slog.New(slog.NewTextHandler(&log, nil)))
 	spec := &sched.JobSpec{Name: "$(touch x); a", User: "ann"}
-	v := &sched.View{Jobs: []sched.Job{{Spec: spec, State: sched.Done, Outcome: sched.Failed}, {Spec: spec, State: sched.Waiting},
+	v := &sched.View{Jobs: []sched.Job{{Spec: spec, State: sched.Done, Outcome: sched.Failed},
+		{Spec: spec, State: sched.Waiting},
 		{Spec: spec, State: sched.Done, Outcome: sched.Cancelled, End: 5}}}
 	for _, e := range []sched.Event{
 		{Kind: sched.AttemptEnded, Job: 0, Outcome: sched.Failed, Code: 3, Text: "it is over"},
@@ -46,8 +48,8 @@ func TestNotify(t *testing.T) {
 	} {
 		n.Log(v, &e)
 	}
-	if _, err := os.Stat(told); err == nil {
-		t.Error("told before it is durable")
+	if _, err := os.Stat(reported); err == nil {
+		t.Error("said before it is durable")
 	}
 	for range 2 {
 		if err := n.EndBatch(); err != nil {
@@ -55,18 +57,18 @@ func TestNotify(t *testing.T) {
 		}
 	}
 	n.stop()
-	text, _ := os.ReadFile(told)
+	text, _ := os.ReadFile(reported)
 	const want = `0 failed 3 {"schema":"trainyard.notice/v1","job":0,"name":"$(touch x); a","user":"ann","outcome":"failed","exit_code":3,"text":"it is over"}
 1 preempted 75 {"schema":"trainyard.notice/v1","job":1,"name":"$(touch x); a","user":"ann","outcome":"preempted","exit_code":75}
 2 cancelled 0 {"schema":"trainyard.notice/v1","job":2,"name":"$(touch x); a","user":"ann","outcome":"cancelled","exit_code":0}
 `
 	if string(text) != want || log.Len() > 0 {
-		t.Errorf("told\n%slogged %s\nwant\n%s", text, &log, want)
+		t.Errorf("said\n%slogged %s\nwant\n%s", text, &log, want)
 	}
 	n = newNotifier(filepath.Join(dir, "gone"), slog.New(slog.NewTextHandler(&log, nil)))
 	n.batch = make([]notice, 1)
 	_ = n.EndBatch()
-	if n.stop(); !strings.Contains(log.String(), "nobody was notified") {
+	if n.stop(); !strings.Contains(log.String(), "no one was notified") {
 		t.Errorf("logged %q", log.String())
 	}
 }

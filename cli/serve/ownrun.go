@@ -47,7 +47,8 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 		return err
 	}
 	if f.work.Dry {
-		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", term.Counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
+		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n",
+			term.Counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
 	err = notOurs(access.CheckFolder(o.Dir))
 	if err != nil {
@@ -93,7 +94,8 @@ func (f *Own) alone(cmd *cobra.Command, dir string) {
 	why := "no trainyard serves " + named
 	then := "to hand jobs in there, start `trainyard serve` first"
 	if flag := f.work.Asked; flag != "" {
-		why, then = "--"+flag+" asks for a manager of its own", "without it they are handed in where "+named+" is served"
+		why, then = "--"+flag+" asks for a manager of its own",
+			"without it they are submitted where "+named+" is served"
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s: this command runs its jobs itself, in %s; %s\n", why, dir, then)
 }
@@ -112,12 +114,16 @@ func resumedText(rows []host.Row, jobs int, dir string) string {
 	if done == jobs {
 		return fmt.Sprintf("all jobs of %s are over; to run them again remove the folder, or give --state another", dir)
 	}
-	return fmt.Sprintf("going on with %s: %d of %s done, %d running when it was left", dir, done, term.Counted(jobs, "job"), live)
+	return fmt.Sprintf("going on with %s: %d of %s done, %d running when it was left", dir, done,
+		term.Counted(jobs, "job"), live)
 }
 
 // warn says what a job file asks for and no one sees to.
 func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) {
-	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 || j.Spec.GPUMemGB > 0 })
+	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool {
+		return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 ||
+			j.Spec.GPUMemGB > 0
+	})
 	if f.work.Quiet {
 		return
 	}
@@ -133,7 +139,8 @@ func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) 
 			left, term.Counted(len(jobs.Jobs), "job"))
 	}
 	if counts {
-		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not looked at yet")
+		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not "+
+			"looked at yet")
 	}
 }
 
@@ -202,7 +209,8 @@ func (f *Own) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err e
 
 // checkOut tries the files to be written once the jobs are done, so that a wrong name is found before anything runs.
 func (f *Own) checkOut(jobs string) error {
-	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut}, {What: "--events-out", Path: f.work.EventsOut}} {
+	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut},
+		{What: "--events-out", Path: f.work.EventsOut}} {
 		switch {
 		case w.Path == "":
 			continue
@@ -239,7 +247,9 @@ func (f *Own) detached(cmd *cobra.Command, m *manager.Manager, args []string, di
 		by = "the command above takes"
 		fmt.Fprintln(cmd.ErrOrStderr(), again(cmd, args, dir)) // not in the error, of which blanks are made one
 	}
-	return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; %s up %s again", alive(m.Board().Rows()), by, dir)}
+	return &term.CodedError{Code: term.ExitInterrupted,
+		Err: fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; %s up %s again",
+			alive(m.Board().Rows()), by, dir)}
 }
 
 // again is the command line that takes up the state folder of a command, for a shell.
@@ -311,10 +321,12 @@ func failures(jobs []metrics.Job) error {
 		}
 	}
 	if len(failed) > 0 {
-		return &term.CodedError{Code: term.ExitJobFailed, Err: fmt.Errorf("%s failed: %s", term.Counted(len(failed), "job"), strings.Join(failed, ", "))}
+		return &term.CodedError{Code: term.ExitJobFailed,
+			Err: fmt.Errorf("%s failed: %s", term.Counted(len(failed), "job"), strings.Join(failed, ", "))}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("%s could not be run for want of GPUs or slots: %s", term.Counted(len(left), "job"), strings.Join(left, ", "))
+		return fmt.Errorf("%s could not be run for want of GPUs or slots: %s", term.Counted(len(left), "job"),
+			strings.Join(left, ", "))
 	}
 	return nil
 }

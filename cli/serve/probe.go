@@ -60,7 +60,8 @@ took too long; then, and after Ctrl-C, nothing is written.`,
 	fs.IntVar(&f.runs, "runs", 5, "runs `N` of each class on each GPU, at least 3")
 	fs.StringVar(&f.out, "out", "", "write the scores to `FILE.csv`")
 	fs.StringVar(&f.raw, "raw", "", "write each run to `FILE.csv`; with several classes to FILE.CLASS.csv each")
-	fs.IntVar(&f.slots, "slots", 0, "measure `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
+	fs.IntVar(&f.slots, "slots", 0, "measure `N` CPU slots (default: the GPUs, or a slot per processor where there "+
+		"are none)")
 	fs.BoolVar(&f.parallel, "parallel", false, "run all GPUs at once: shows what slows them down together")
 	fs.Float64Var(&f.limit, "limit", 600, "`SECONDS` a run may take")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
@@ -109,7 +110,8 @@ func (f *probeFlags) probe(cmd *cobra.Command) error {
 func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, device.Backend, error) {
 	o := probe.Options{Runs: f.runs, Parallel: f.parallel, Now: time.Now}
 	if f.runs < probe.MinRuns {
-		return o, nil, term.Usagef("--runs %d, want at least %d: a single odd one must not decide", f.runs, probe.MinRuns)
+		return o, nil, term.Usagef("--runs %d, want at least %d: a single odd one must not decide", f.runs,
+			probe.MinRuns)
 	}
 	if !(f.limit >= 0.001 && f.limit <= 1e9) {
 		return o, nil, term.Usagef("--limit %v, want seconds, from 0.001 to 1e9", f.limit)
@@ -130,7 +132,7 @@ func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, device.Backend,
 	}
 	if !f.quiet {
 		done, all := 0, f.runs*len(o.Devices)*len(o.Classes)
-		o.Told = func(r probe.Run) {
+		o.Reported = func(r probe.Run) {
 			done++
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d: class %s, run %d, %s: %.4g s\n", done, all,
 				o.Classes[r.Class].Name, r.Number+1, o.Devices[r.Device].Name, r.Time)
@@ -157,7 +159,8 @@ func (f *probeFlags) devices(ctx context.Context, given bool) (device.Backend, p
 func (f *probeFlags) measured(devices device.Backend, own probe.Bench) ([]probe.Class, error) {
 	if len(f.classes) == 0 {
 		if own == nil {
-			return nil, term.Usagef("probe: there is no measurement of our own for GPUs, want one of yours, such as --class 'A=python resnet.py'")
+			return nil, term.Usagef("probe: there is no measurement of our own for GPUs, want one of yours, such as " +
+				"--class 'A=python resnet.py'")
 		}
 		return []probe.Class{{Name: variability.Labels[0], Run: own}}, nil
 	}
@@ -165,7 +168,8 @@ func (f *probeFlags) measured(devices device.Backend, own probe.Bench) ([]probe.
 	for _, text := range f.classes {
 		name, command, _ := strings.Cut(text, "=")
 		if name == "" || strings.TrimSpace(command) == "" || strings.ContainsFunc(name, notInName) || len(name) > 64 {
-			return nil, term.Usagef("--class %q, want NAME=COMMAND such as 'A=python resnet.py', the name of letters, digits, - and _", text)
+			return nil, term.Usagef("--class %q, want NAME=COMMAND such as 'A=python resnet.py', the name of "+
+				"letters, digits, - and _", text)
 		}
 		if slices.ContainsFunc(list, func(c probe.Class) bool { return c.Name == name }) {
 			return nil, term.Usagef("--class %s twice, want it once", name)
@@ -208,7 +212,9 @@ func hold(ctx context.Context, devices device.Backend, list []device.Device) (re
 			break
 		}
 		if users := s.Readings[d.Name].Processes; len(users) > 0 {
-			err = &term.CodedError{Code: term.ExitConflict, Err: fmt.Errorf("%s is in use by process %d, want it idle: what is measured beside others is not the GPU", d.Name, users[0].PID)}
+			err = &term.CodedError{Code: term.ExitConflict,
+				Err: fmt.Errorf("%s is in use by process %d, want it idle: what is measured next to others is not "+
+					"the GPU", d.Name, users[0].PID)}
 		}
 	}
 	if err != nil {
@@ -219,7 +225,8 @@ func hold(ctx context.Context, devices device.Backend, list []device.Device) (re
 
 func inUse(d device.Device, err error) error {
 	if errors.Is(err, shim.ErrHeld) {
-		return &term.CodedError{Code: term.ExitConflict, Err: fmt.Errorf("%s is held by a job or another probe, want it idle", d.Name)}
+		return &term.CodedError{Code: term.ExitConflict,
+			Err: fmt.Errorf("%s is held by a job or another probe, want it idle", d.Name)}
 	}
 	return err
 }

@@ -32,13 +32,15 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	const held = "slot-0 is held by a job or another probe, want it idle"
-	if _, err = hold(t.Context(), g, list); err == nil || err.Error() != held || term.ExitCode(err) != term.ExitConflict {
+	if _, err = hold(t.Context(), g, list); err == nil || err.Error() != held ||
+		term.ExitCode(err) != term.ExitConflict {
 		t.Errorf("%v, want %s", err, held)
 	}
 	release()
 	g.users = []device.Process{{PID: 77}}
-	const used = "slot-1 is in use by process 77, want it idle: what is measured beside others is not the GPU"
-	if _, err = hold(t.Context(), g, list); err == nil || err.Error() != used || term.ExitCode(err) != term.ExitConflict {
+	const used = "slot-1 is in use by process 77, want it idle: what is measured next to others is not the GPU"
+	if _, err = hold(t.Context(), g, list); err == nil || err.Error() != used ||
+		term.ExitCode(err) != term.ExitConflict {
 		t.Errorf("%v, want %s", err, used)
 	}
 	g.users = nil

@@ -23,7 +23,8 @@ func probeText(r *probe.Result, path string, width int) string {
 	}
 	t.Cut(1, width)
 	first := &r.Classes[0].GPUs[0]
-	about := fmt.Sprintf("Score 1 is the median GPU, larger is slower; that of many runs lies between low and high with a chance of %s. "+
+	about := fmt.Sprintf("Score 1 is the median GPU, larger is slower; that of many runs lies between low and high "+
+		"with a chance of %s. "+
 		"Spread is by how much the slowest run of a GPU was slower than its median. ", term.Percent(first.Coverage))
 	if path == "" {
 		about += "Nothing was written: --out FILE.csv keeps the scores for `simulate --variability`."
@@ -40,7 +41,8 @@ func probeWarnings(r *probe.Result) []string {
 		m := &r.Classes[c]
 		for i := range m.GPUs {
 			if e := &m.GPUs[i]; probe.Spread(e) > probe.Unsteady {
-				list = append(list, fmt.Sprintf("class %s, %s: its slowest run took %s longer than its median: unsteady, measure again or with more --runs",
+				list = append(list, fmt.Sprintf("class %s, %s: its slowest run took %s longer than its median: "+
+					"unsteady, measure again or with more --runs",
 					m.Class, e.GPU, term.Percent(probe.Spread(e))))
 			}
 		}

@@ -18,7 +18,8 @@ func runText(r *metrics.Result, jobs []metrics.Job, rows []host.Row, unit string
 	for i := range jobs {
 		j := &jobs[i]
 		row := []string{strconv.Itoa(i), j.Name, strconv.Itoa(int(j.GPUs)), "-", "-", term.ShortTime(j.Run.Seconds()),
-			strconv.Itoa(int(rows[i].Attempts)), strconv.Itoa(int(j.Preemptions)), strconv.Itoa(int(j.Resizes)), fateOf(j, &rows[i])}
+			strconv.Itoa(int(rows[i].Attempts)), strconv.Itoa(int(j.Preemptions)), strconv.Itoa(int(j.Resizes)),
+			outcomeOf(j, &rows[i])}
 		if j.Outcome == sched.Finished {
 			row[3], row[4] = term.ShortTime(j.JCT().Seconds()), term.ShortTime(j.Queue().Seconds())
 		}
@@ -27,14 +28,15 @@ func runText(r *metrics.Result, jobs []metrics.Job, rows []host.Row, unit string
 	t.Cut(1, width)
 	about := fmt.Sprintf("%d of %s finished under %s", r.Finished, term.Counted(r.Jobs, "job"), r.System)
 	if r.Finished > 0 {
-		about += fmt.Sprintf(": average JCT %s, queue %s, makespan %s, %ss held %s of the time", term.ShortTime(r.AvgJCT), term.ShortTime(r.AvgQueue),
+		about += fmt.Sprintf(": average JCT %s, queue %s, makespan %s, %ss held %s of the time",
+			term.ShortTime(r.AvgJCT), term.ShortTime(r.AvgQueue),
 			term.ShortTime(r.Makespan), unit, term.Percent(r.GPUAllocated))
 	}
 	return t.Text(width) + "\n" + term.Wrap(about+".", width, 0) + "\n"
 }
 
-// fateOf says how a job ended, with its exit code if that is not 0.
-func fateOf(j *metrics.Job, row *host.Row) string {
+// outcomeOf says how a job ended, with its exit code if that is not 0.
+func outcomeOf(j *metrics.Job, row *host.Row) string {
 	if row.Code != 0 && j.Outcome == sched.Failed {
 		return fmt.Sprintf("%s (%d)", term.Status(j), row.Code)
 	}
@@ -67,8 +69,10 @@ func newRunDoc(r *metrics.Result, jobs []metrics.Job, rows []host.Row) runDoc {
 	doc := runDoc{Schema: "trainyard.run/v1", Result: *r, Jobs: make([]runJobDoc, len(jobs))}
 	for i := range jobs {
 		j := &jobs[i]
-		doc.Jobs[i] = runJobDoc{ID: i, Name: j.Name, GPUs: j.GPUs, Status: term.Status(j), ExitCode: rows[i].Code, Attempts: rows[i].Attempts,
-			Preemptions: j.Preemptions, Submit: j.Submit.Seconds(), Run: j.Run.Seconds(), GPUSeconds: float64(j.Service), Text: rows[i].Text}
+		doc.Jobs[i] = runJobDoc{ID: i, Name: j.Name, GPUs: j.GPUs, Status: term.Status(j), ExitCode: rows[i].Code,
+			Attempts:    rows[i].Attempts,
+			Preemptions: j.Preemptions, Submit: j.Submit.Seconds(), Run: j.Run.Seconds(),
+			GPUSeconds: float64(j.Service), Text: rows[i].Text}
 		if j.Outcome == sched.Finished {
 			jct := j.JCT().Seconds()
 			doc.Jobs[i].JCT = &jct

@@ -40,12 +40,15 @@ type runsOn struct {
 // Define adds all of them but state, which verbs explain each in their way.
 func (f *runsOn) Define(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
+	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there "+
+		"are none)")
 	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
-	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are given out one by one")
+	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are "+
+		"given out one by one")
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
-	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a "+
+		"folder of profiles, or of tables")
 	term.CompleteFlag(cmd, "system", term.OneOf(inputs.SystemNames))
 	term.CompleteFlag(cmd, "set", term.StartOf(inputs.CompleteSets(takenHere)))
 }

@@ -41,8 +41,8 @@ func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Manage this machine: take jobs, run them, until it is told to stop",
-		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the
+		Short: "Manage this machine: take jobs, run them, until it is asked to stop",
+		Long: `Runs jobs that others submit (` + "`trainyard submit`, `trainyard run`" + `) on the
 NVIDIA GPUs of this machine, or on CPU slots where it has none. It needs no root
 and no other service; all it knows is in the state folder.
 
@@ -66,7 +66,7 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 	fs.StringVar(&f.network, "listen", "", "`ADDRESS` on the network, as in :7070; needs --tls-cert and --tls-key")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
-	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
+	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may submit jobs and control their own")
 	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
 	fs.Var(&f.keep, "keep", "remove run folders of jobs that have been done for this `TIME`, as 30d; checkpoints stay")
 	return cmd
@@ -140,9 +140,10 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 // check names the first flag that is wrong.
 func (f *serveFlags) check() error {
 	if f.network != "" && (f.cert == "" || f.key == "") {
-		return term.Usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
+		return term.Usagef("--listen %s, want --tls-cert and --tls-key next to it: tokens never travel in the clear",
+			f.network)
 	}
-	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
+	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which has chown to leave the group alone
 		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
 	}
 	if keep := time.Duration(f.keep); f.keeps && keep < time.Hour {
@@ -159,7 +160,8 @@ func (f *serveFlags) check() error {
 func (f *serveFlags) hello(m *manager.Manager) string {
 	h := m.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(h.GPUs, f.unit), h.System, m.Dir())
+	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"),
+		term.Counted(h.GPUs, f.unit), h.System, m.Dir())
 	b.WriteString(f.otherSlots())
 	b.WriteString(first(f.state))
 	if f.network != "" {
@@ -185,9 +187,11 @@ func (f *serveFlags) otherSlots() string {
 	case f.begun == 0 || f.unit != "slot" || f.slots == f.begun:
 		return ""
 	case f.slots < f.begun:
-		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was begun on only so many are used; wider jobs wait\n", f.slots, begun)
+		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was started on only so many are used; "+
+			"wider jobs wait\n", f.slots, begun)
 	}
-	return fmt.Sprintf("trainyard: --slots %d: the folder was begun on %s and keeps to them; for more begin a new one by --state\n", f.slots, begun)
+	return fmt.Sprintf("trainyard: --slots %d: the folder was started on %s and keeps to them; for more start a new "+
+		"one by --state\n", f.slots, begun)
 }
 
 // took says what was found in the folder.

@@ -26,7 +26,8 @@ func (f *simulateFlags) outputs(c *comparison) (*outputs, error) {
 func (f *simulateFlags) begin(out *outputs, c *comparison) error {
 	for i := range c.runs {
 		if r := &c.runs[i]; f.eventsOut != "" && r.replica() {
-			return term.Usagef("--events-out: preset %s has a simulator of its own for %s, which knows no events; leave --events-out out",
+			return term.Usagef("--events-out: preset %s has a simulator of its own for %s, which knows no events; "+
+				"leave --events-out out",
 				r.request.Preset, r.request.System)
 		}
 	}

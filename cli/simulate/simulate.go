@@ -70,25 +70,34 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs, r, from := cmd.Flags(), &f.request, &f.request.From
 	fs.SortFlags = false
 	fs.StringVar(&from.Trace, "trace", "", "trace `FILE` (CSV, may be gzipped); required")
-	fs.StringVar(&from.Format, "format", "", "format `NAME` of the trace (default: told by its header)")
+	fs.StringVar(&from.Format, "format", "", "format `NAME` of the trace (default: as its header says)")
 	fs.StringVar(&f.unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
-	fs.StringVar(&from.Cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; required")
+	fs.StringVar(&from.Cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; "+
+		"required")
 	fs.StringSliceVar(&f.systems, "system", nil, "systems `NAME,...` to run, see `trainyard systems`; required")
-	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of a system; NAME * means all that take it; repeatable")
-	fs.StringVar(&r.Preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(simulate.PresetNames(), ", "))
+	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of a system; NAME * means all that take it; "+
+		"repeatable")
+	fs.StringVar(&r.Preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(simulate.PresetNames(),
+		", "))
 	fs.StringVar(&f.round, "round", "", "decide at multiples of `SECONDS` only (default: the system's own)")
-	fs.StringVar(&from.Scores, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how they differ, and what is known of it")
-	fs.StringVar(&from.Apps, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a folder of profiles, or of tables")
-	fs.StringVar(&from.Sharing, "interference", "", "how jobs that share GPUs slow each other down: `FILE` of EaCO's tables, or of Gavel's throughputs")
+	fs.StringVar(&from.Scores, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how "+
+		"they differ, and what is known of it")
+	fs.StringVar(&from.Apps, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a "+
+		"folder of profiles, or of tables")
+	fs.StringVar(&from.Sharing, "interference", "",
+		"how jobs that share GPUs slow each other down: `FILE` of EaCO's tables, or of Gavel's throughputs")
 	fs.StringVar(&from.Caps, "power-caps", "", "what GPUs do under power caps: `FILE` of Zeus's summary")
 	fs.StringVar(&from.Price, "energy-price", "", "price of a kWh over time: `FILE` with start,price")
 	fs.StringVar(&from.Carbon, "carbon", "", "carbon of a kWh over time: `FILE` with start,grams_per_kwh")
 	fs.Float64Var(&r.Budget, "budget", 0, "`GPUS` that may be rented on average, for systems that rent")
-	fs.StringVar(&from.Known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the cluster file)")
+	fs.StringVar(&from.Known, "variability-known", "",
+		"what is known of it instead, if that is something else: another such `FILE`")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the "+
+		"cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
-	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to FILE.SYSTEM.jsonl each")
+	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to "+
+		"FILE.SYSTEM.jsonl each")
 	fs.BoolVar(&f.quiet, "quiet", false, "neither warnings nor progress on stderr")
 }
 
@@ -192,7 +201,8 @@ func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	settings, err := inputs.ParseSets(f.sets, infos, func(i *system.Info) key.List { return simulate.KeysOf(i, f.request.Preset) })
+	settings, err := inputs.ParseSets(f.sets, infos,
+		func(i *system.Info) key.List { return simulate.KeysOf(i, f.request.Preset) })
 	return infos, settings, err
 }
 
@@ -233,7 +243,8 @@ func (f *simulateFlags) parse(infos []*system.Info) (err error) {
 	case !(budget >= 0) || math.IsInf(budget, 0):
 		return term.Usagef("--budget %v, want a number of GPUs > 0", budget)
 	case budget > 0 && !slices.ContainsFunc(infos, rents):
-		return term.Usagef("--budget %v: none of %s rents to a budget, as boa does", budget, strings.Join(inputs.NamesOf(infos), ", "))
+		return term.Usagef("--budget %v: none of %s rents to a budget, as boa does", budget,
+			strings.Join(inputs.NamesOf(infos), ", "))
 	}
 	return nil
 }

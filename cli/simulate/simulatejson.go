@@ -24,8 +24,10 @@ type simulateDoc struct {
 
 // document returns what --json prints.
 func (c *comparison) document() simulateDoc {
-	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: term.TraceDocOf(c.shared.Trace, &c.summary), Cluster: term.ClusterDocOf(c.shared.Cluster),
-		OfferedLoad: c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()), Preset: c.shared.Preset, Round: c.shared.Round.Seconds(),
+	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: term.TraceDocOf(c.shared.Trace, &c.summary),
+		Cluster:     term.ClusterDocOf(c.shared.Cluster),
+		OfferedLoad: c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()), Preset: c.shared.Preset,
+		Round:    c.shared.Round.Seconds(),
 		Settings: make(map[string]map[string]string)}
 	for i := range c.runs {
 		r := &c.runs[i]
@@ -55,7 +57,8 @@ func resultDocOf(r *systemRun) resultDoc {
 
 // powered reports whether a node of the cluster has power.
 func (c *comparison) powered() bool {
-	return slices.ContainsFunc(c.shared.Cluster.Nodes, func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
+	return slices.ContainsFunc(c.shared.Cluster.Nodes,
+		func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
 }
 
 // priced reports whether a node of the cluster, or one that may be rented, has a price.

@@ -33,7 +33,8 @@ func (c *comparison) header(b *strings.Builder, width int) {
 	line := func(what, text string) { b.WriteString(term.Entry(what, text, width)) }
 	load := "at once"
 	if c.summary.Span > 0 {
-		load = fmt.Sprintf("in %s, offered load %.3g", term.ShortTime(c.summary.Span.Seconds()), c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()))
+		load = fmt.Sprintf("in %s, offered load %.3g", term.ShortTime(c.summary.Span.Seconds()),
+			c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()))
 	}
 	line("trace", fmt.Sprintf("%s: %s submitted %s", c.shared.Trace.Path, term.Counted(c.summary.Jobs, "job"), load))
 	line("cluster", c.size())
@@ -129,13 +130,15 @@ func (c *comparison) replicaNote() string {
 	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s computed by a replica of the released simulator (%s), not by Trainyard's engine.", replicaMark,
+	return fmt.Sprintf("%s computed by a replica of the released simulator (%s), not by Trainyard's engine.",
+		replicaMark,
 		c.runs[i].outcome.Engine)
 }
 
 func resultRow(r *systemRun, better string) []string {
 	o := &r.outcome.Result
-	row := []string{o.System + r.mark(), strconv.Itoa(o.Finished), "-", better, "-", "-", "-", "-", strconv.FormatInt(o.Preemptions, 10), "-"}
+	row := []string{o.System + r.mark(), strconv.Itoa(o.Finished), "-", better, "-", "-", "-", "-",
+		strconv.FormatInt(o.Preemptions, 10), "-"}
 	if o.Finished > 0 {
 		row[2], row[4], row[5] = term.ShortTime(o.AvgJCT), term.ShortTime(o.P50JCT), term.ShortTime(o.P95JCT)
 		row[6], row[7] = term.ShortTime(o.AvgQueue), term.ShortTime(o.Makespan)
@@ -179,17 +182,19 @@ func (c *comparison) notes() []string {
 	if n := c.replicaNote(); n != "" {
 		notes = append(notes, n)
 	}
-	notes = append(notes, c.fateNotes()...)
+	notes = append(notes, c.outcomeNotes()...)
 	if n := c.userNote(); n != "" {
 		notes = append(notes, n)
 	}
 	if !c.sameFinished() {
-		notes = append(notes, "The systems did not finish the same jobs: their times are not comparable, so none is ranked.")
+		notes = append(notes, "The systems did not finish the same jobs: their times are not comparable, so none is "+
+			"ranked.")
 	}
 	for i := range c.runs {
 		r := &c.runs[i]
 		if o := &r.outcome.Result; c.shared.Cluster.Failures.MTBF > 0 && !r.replica() {
-			notes = append(notes, fmt.Sprintf("%s: %s ended %s.", o.System, term.Counted(int(o.NodeFailures), "node failure"),
+			notes = append(notes, fmt.Sprintf("%s: %s ended %s.", o.System,
+				term.Counted(int(o.NodeFailures), "node failure"),
 				term.Counted(int(o.AttemptsLost), "attempt")))
 		}
 	}
@@ -224,12 +229,12 @@ func (c *comparison) rents(r *systemRun) bool {
 	return err == nil && info.Rents || len(c.shared.Cluster.Pools) > 0
 }
 
-// fateNotes says which jobs did not finish, and under which systems.
-func (c *comparison) fateNotes() []string {
+// outcomeNotes says which jobs did not finish, and under which systems.
+func (c *comparison) outcomeNotes() []string {
 	var notes []string
 	who := make(map[string][]string)
 	for i := range c.runs {
-		for _, n := range c.runs[i].fates(c.shared.Cluster.MostGPUs()) {
+		for _, n := range c.runs[i].outcomes(c.shared.Cluster.MostGPUs()) {
 			if who[n] == nil {
 				notes = append(notes, n)
 			}
@@ -244,8 +249,8 @@ func (c *comparison) fateNotes() []string {
 	return notes
 }
 
-// fates says what became of jobs that did not finish on a cluster of so many GPUs.
-func (r *systemRun) fates(gpus int) []string {
+// outcomes says what became of jobs that did not finish on a cluster of so many GPUs.
+func (r *systemRun) outcomes(gpus int) []string {
 	count := make(map[string]int)
 	wide, widest := 0, 0
 	jobs, limit, over := r.outcome.PerJob, r.userLimit(), 0
@@ -261,12 +266,15 @@ func (r *systemRun) fates(gpus int) []string {
 	}
 	var notes []string
 	if wide == 1 {
-		notes = append(notes, fmt.Sprintf("1 job is wider than the cluster (%d > %d GPUs) and never started.", widest, gpus))
+		notes = append(notes, fmt.Sprintf("1 job is wider than the cluster (%d > %d GPUs) and never started.", widest,
+			gpus))
 	} else if wide > 1 {
-		notes = append(notes, fmt.Sprintf("%d jobs are wider than the cluster (%d > %d GPUs) and never started.", wide, widest, gpus))
+		notes = append(notes, fmt.Sprintf("%d jobs are wider than the cluster (%d > %d GPUs) and never started.", wide,
+			widest, gpus))
 	}
 	if over > 0 {
-		notes = append(notes, fmt.Sprintf("%s asked for more GPUs than user_limit %d and never started.", term.Counted(over, "job"), limit))
+		notes = append(notes, fmt.Sprintf("%s asked for more GPUs than user_limit %d and never started.",
+			term.Counted(over, "job"), limit))
 	}
 	for _, f := range []struct{ status, one, more string }{
 		{"never-started", "1 job never started.", "%d jobs never started."},
@@ -302,7 +310,8 @@ func (c *comparison) userNote() string {
 
 // size says what the cluster consists of.
 func (c *comparison) size() string {
-	size := fmt.Sprintf("%s: %s, %s", c.shared.Cluster.Name, term.Counted(len(c.shared.Cluster.Nodes), "node"), term.Counted(c.shared.Cluster.GPUs(), "GPU"))
+	size := fmt.Sprintf("%s: %s, %s", c.shared.Cluster.Name, term.Counted(len(c.shared.Cluster.Nodes), "node"),
+		term.Counted(c.shared.Cluster.GPUs(), "GPU"))
 	if len(c.shared.Cluster.Pools) > 0 {
 		size += fmt.Sprintf(", up to %d with rented nodes", c.shared.Cluster.MostGPUs())
 	}

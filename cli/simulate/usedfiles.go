@@ -18,7 +18,8 @@ func (f *simulateFlags) checkPaths(infos []*system.Info, settings []map[string]s
 	for i, w := range write {
 		for _, r := range read {
 			if term.SamePath(w.Path, r.Path) {
-				return term.Usagef("%s %s: that is the %s that is read, want another file to write", w.What, w.Path, r.What)
+				return term.Usagef("%s %s: that is the %s that is read, want another file to write", w.What, w.Path,
+					r.What)
 			}
 		}
 		for _, other := range write[:i] {
@@ -37,8 +38,10 @@ func (f *simulateFlags) reads(infos []*system.Info, settings []map[string]string
 	if !cluster.IsShorthand(from.Cluster) {
 		list = append(list, term.PathUse{What: "cluster file", Path: from.Cluster})
 	}
-	for _, s := range []term.PathUse{{What: "variability", Path: from.Scores}, {What: "variability-known", Path: from.Known},
-		{What: "interference", Path: from.Sharing}, {What: "power caps", Path: from.Caps}, {What: "energy price", Path: from.Price},
+	for _, s := range []term.PathUse{{What: "variability", Path: from.Scores},
+		{What: "variability-known", Path: from.Known},
+		{What: "interference", Path: from.Sharing}, {What: "power caps", Path: from.Caps},
+		{What: "energy price", Path: from.Price},
 		{What: "carbon", Path: from.Carbon}} {
 		if s.Path != "" {
 			list = append(list, s)

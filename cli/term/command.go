@@ -132,9 +132,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 		f := invalid.GetFlag()
-		wish := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "float64": "a number", "bool": "true or false"}[f.Value.Type()]
-		if wish != "" {
-			return Usagef("--%s %q, want %s; see `%s --help`", f.Name, invalid.GetValue(), wish, cmd.CommandPath())
+		wanted := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "float64": "a number",
+			"bool": "true or false"}[f.Value.Type()]
+		if wanted != "" {
+			return Usagef("--%s %q, want %s; see `%s --help`", f.Name, invalid.GetValue(), wanted, cmd.CommandPath())
 		}
 	}
 	return Usagef("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
@@ -152,10 +153,11 @@ func Exactly(names ...string) cobra.PositionalArgs {
 		if len(args) >= need && len(args) <= len(names) {
 			return nil
 		}
-		wish := "no arguments"
+		wanted := "no arguments"
 		if len(names) > 0 {
-			wish = strings.Join(names, " ")
+			wanted = strings.Join(names, " ")
 		}
-		return Usagef("%s: %s, want %s; see `%s --help`", OwnName(cmd), Counted(len(args), "argument"), wish, cmd.CommandPath())
+		return Usagef("%s: %s, want %s; see `%s --help`", OwnName(cmd), Counted(len(args), "argument"), wanted,
+			cmd.CommandPath())
 	}
 }

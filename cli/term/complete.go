@@ -52,7 +52,7 @@ func ListOf(values func() []string) cobra.CompletionFunc {
 	}
 }
 
-// WithPrefix returns the values that begin with what is typed. It changes the list.
+// WithPrefix returns the values that start with what is typed. It changes the list.
 func WithPrefix(values []string, typed string) []string {
 	return slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, typed) })
 }

@@ -18,8 +18,9 @@ type TraceDoc struct {
 
 // TraceDocOf describes a trace with the figures of its summary.
 func TraceDocOf(t *trace.Trace, s *trace.Summary) TraceDoc {
-	return TraceDoc{Path: t.Path, Format: t.Format, Jobs: s.Jobs, Span: s.Span.Seconds(), GPUHours: float64(s.GPUTime) / 3600,
-		Zone: t.Zone, Warnings: append([]string{}, t.Warnings...)}
+	return TraceDoc{Path: t.Path, Format: t.Format, Jobs: s.Jobs, Span: s.Span.Seconds(),
+		GPUHours: float64(s.GPUTime) / 3600,
+		Zone:     t.Zone, Warnings: append([]string{}, t.Warnings...)}
 }
 
 // ClusterDoc describes a cluster.
@@ -34,6 +35,7 @@ type ClusterDoc struct {
 
 // ClusterDocOf describes a cluster.
 func ClusterDocOf(c *cluster.Cluster) ClusterDoc {
-	return ClusterDoc{Name: c.Name, Nodes: len(c.Nodes), GPUs: c.GPUs(), MTBF: c.Failures.MTBF.Seconds(), Seed: c.Failures.Seed,
+	return ClusterDoc{Name: c.Name, Nodes: len(c.Nodes), GPUs: c.GPUs(), MTBF: c.Failures.MTBF.Seconds(),
+		Seed:   c.Failures.Seed,
 		Repair: c.Failures.Repair.Seconds()}
 }

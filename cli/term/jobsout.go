@@ -63,7 +63,8 @@ func appendField(b []byte, s string) []byte {
 	plain := s != ""
 	for i := range len(s) {
 		c := s[i]
-		plain = plain && (c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' || c == '.')
+		plain = plain && (c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' ||
+			c == '-' || c == '.')
 	}
 	if plain {
 		return append(b, s...)

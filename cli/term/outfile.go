@@ -58,7 +58,8 @@ func createTemp(path string, mode fs.FileMode) (*OutFile, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w; want a name in a folder that exists and may be written to", path, pathCause(err))
+			return nil, fmt.Errorf("%s: %w; want a name in a folder that exists and may be written to", path,
+				pathCause(err))
 		}
 		return &OutFile{Writer: bufio.NewWriterSize(f, 64<<10), path: path, file: f, temp: temp}, nil
 	}

@@ -10,5 +10,6 @@ func OnLinux(verb string) error {
 	if runtime.GOOS == "linux" {
 		return nil
 	}
-	return &CodedError{ExitRefused, fmt.Errorf("%s works on Linux alone, and this is %s; reach a machine by --context, see `trainyard context --help`", verb, runtime.GOOS)}
+	return &CodedError{ExitRefused, fmt.Errorf("%s works on Linux alone, and this is %s; reach a machine by "+
+		"--context, see `trainyard context --help`", verb, runtime.GOOS)}
 }

@@ -55,8 +55,10 @@ func (p *Progress) Log(_ *sched.View, e *sched.Event) {
 		if time.Since(p.began) < patience {
 			return
 		}
-		p.bar = progressbar.NewOptions(p.total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.label),
-			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+		p.bar = progressbar.NewOptions(p.total, progressbar.OptionSetWriter(p.w),
+			progressbar.OptionSetDescription(p.label),
+			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetWidth(30))
 	}
 	_ = p.bar.Set(p.done) // a bar that cannot be drawn is no reason to fail

@@ -12,7 +12,8 @@ func TestShortTime(t *testing.T) {
 	}{
 		{0, "0s"}, {1e-9, "<1ms"}, {0.001, "1ms"}, {0.9994, "999ms"}, {0.9996, "1s"}, {9.3333, "9.33s"}, {10, "10s"},
 		{59.94, "59.9s"}, {59.96, "1m00s"}, {3599.4, "59m59s"}, {3599.6, "1h00m"}, {5000, "1h23m"}, {86369, "23h59m"},
-		{86371, "1d00h"}, {2 * 86400, "2d00h"}, {99*86400 + 23*3600, "99d23h"}, {100 * 86400, "100d"}, {36525 * 86400, "36525d"},
+		{86371, "1d00h"}, {2 * 86400, "2d00h"}, {99*86400 + 23*3600, "99d23h"}, {100 * 86400, "100d"},
+		{36525 * 86400, "36525d"},
 	} {
 		if got := ShortTime(c.seconds); got != c.want {
 			t.Errorf("shortTime(%v) = %s, want %s", c.seconds, got, c.want)
@@ -68,7 +69,8 @@ func TestTableWidth(t *testing.T) {
 
 // Ensure that words of a command line are quoted as a shell wants them.
 func TestShellWord(t *testing.T) {
-	for in, want := range map[string]string{"": "''", "train.py": "train.py", "--lr=1e-3": "--lr=1e-3", "a  b": "'a  b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "~": "'~'"} {
+	for in, want := range map[string]string{"": "''", "train.py": "train.py", "--lr=1e-3": "--lr=1e-3",
+		"a  b": "'a  b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "~": "'~'"} {
 		if got := ShellWord(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}

@@ -56,7 +56,8 @@ func newVersion() *cobra.Command {
 			}
 			text := fmt.Sprintf("trainyard %s\n", b.Version)
 			if b.Commit != "" {
-				text += fmt.Sprintf("commit    %s, %s%s\n", b.Commit, b.Time, map[bool]string{true: ", modified"}[b.Modified])
+				text += fmt.Sprintf("commit    %s, %s%s\n", b.Commit, b.Time,
+					map[bool]string{true: ", modified"}[b.Modified])
 			}
 			text += fmt.Sprintf("go        %s, %s\n", b.Go, b.Platform)
 			return WriteText(cmd.OutOrStdout(), text)

@@ -21,7 +21,8 @@ func (d *description) arrivals() string {
 	plot := func(what, bars, text string) {
 		fmt.Fprintf(&b, "%-8s  %s\n%10s%s\n", what, strings.TrimRight(bars, " "), "", text)
 	}
-	plot("arrivals", spark(a.Course[:], 1), "from the first submission to the last, "+term.ShortTime(d.sum.Span.Seconds()))
+	plot("arrivals", spark(a.Course[:], 1),
+		"from the first submission to the last, "+term.ShortTime(d.sum.Span.Seconds()))
 	hours := extremes(a.Hours[:], func(i int) string { return fmt.Sprintf("%02d h", i) })
 	if !a.Clock {
 		plot("by hour", spark(a.Hours[:], 2), "from time 0 (clock unknown): "+hours)
@@ -29,7 +30,8 @@ func (d *description) arrivals() string {
 	}
 	plot("by hour", spark(a.Hours[:], 2), "of the day, 00 to 23; "+hours)
 	days := []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
-	plot("by day", spark(a.Weekdays[:], 4), strings.Join(days, " ")+"; "+extremes(a.Weekdays[:], func(i int) string { return days[i] }))
+	plot("by day", spark(a.Weekdays[:], 4), strings.Join(days, " ")+"; "+extremes(a.Weekdays[:],
+		func(i int) string { return days[i] }))
 	return b.String()
 }
 
@@ -77,7 +79,8 @@ func shareTable(what string, list []trace.Share, width int) string {
 		if i == most && len(list) > most+1 {
 			rest := trace.Share{Name: strconv.Itoa(len(list)-i) + " more"}
 			for _, s := range list[i:] {
-				rest.Jobs, rest.JobShare, rest.TimeShare = rest.Jobs+s.Jobs, rest.JobShare+s.JobShare, rest.TimeShare+s.TimeShare
+				rest.Jobs, rest.JobShare, rest.TimeShare = rest.Jobs+s.Jobs, rest.JobShare+s.JobShare,
+					rest.TimeShare+s.TimeShare
 			}
 			t.Add(rest.Name, strconv.Itoa(rest.Jobs), share(rest.JobShare), share(rest.TimeShare))
 			break
@@ -103,7 +106,8 @@ func (l typeLoad) text() string {
 	if l.GPUs == 0 {
 		return fmt.Sprintf("%s: %s, no such GPU in the cluster", l.Type, term.Counted(l.Jobs, "job"))
 	}
-	return fmt.Sprintf("%s: %s, %.3g times what its %s can do", l.Type, term.Counted(l.Jobs, "job"), l.Load, term.Counted(l.GPUs, "GPU"))
+	return fmt.Sprintf("%s: %s, %.3g times what its %s can do", l.Type, term.Counted(l.Jobs, "job"), l.Load,
+		term.Counted(l.GPUs, "GPU"))
 }
 
 // loads returns the load by GPU type of the jobs that name one.

@@ -73,9 +73,11 @@ type countDoc struct {
 }
 
 func (d *description) document() describeDoc {
-	doc := describeDoc{Schema: "trainyard.trace/v1", Trace: term.TraceDocOf(d.trace, &d.sum), MeanDemand: d.sum.MeanDemand(),
-		MeanGPUs: d.sum.MeanGPUs, Duration: quantilesDocOf(&d.sum.Duration),
-		Models: countDocs(d.sum.Models), Classes: countDocs(d.sum.Classes), Users: countDocs(d.sum.Users), Groups: countDocs(d.sum.Groups)}
+	doc := describeDoc{Schema: "trainyard.trace/v1", Trace: term.TraceDocOf(d.trace, &d.sum),
+		MeanDemand: d.sum.MeanDemand(),
+		MeanGPUs:   d.sum.MeanGPUs, Duration: quantilesDocOf(&d.sum.Duration),
+		Models: countDocs(d.sum.Models), Classes: countDocs(d.sum.Classes), Users: countDocs(d.sum.Users),
+		Groups: countDocs(d.sum.Groups)}
 	doc.Source, doc.LeftOut, doc.Doubts = d.trace.Source, countDocs(d.trace.LeftOut), append([]string{}, d.doubts...)
 	if t := d.trace.Origin; !t.IsZero() {
 		doc.Origin = t.Format("2006-01-02T15:04:05")

@@ -23,11 +23,13 @@ type traceFlags struct {
 
 func (f *traceFlags) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "", "format `NAME` of the trace (default: told by its header)")
+	fs.StringVar(&f.format, "format", "", "format `NAME` of the trace (default: as its header says)")
 	term.CompleteFlag(cmd, "format", term.OneOf(inputs.FormatNames))
 	fs.StringVar(&f.unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
-	fs.StringVar(&f.origin, "origin", "", "what the clock showed at time 0, where the format does not say:\n`TIME` such as 2017-10-01T00:00:27")
-	fs.StringVar(&f.steps, "steps", "", "how long an iteration takes, for formats that count them: `SECONDS`, or\na CSV file with model, batch_size, num_gpus (may be left out) and step_s")
+	fs.StringVar(&f.origin, "origin", "", "what the clock showed at time 0, where the format does not say:\n`TIME` "+
+		"such as 2017-10-01T00:00:27")
+	fs.StringVar(&f.steps, "steps", "", "how long an iteration takes, for formats that count them: `SECONDS`, or\na "+
+		"CSV file with model, batch_size, num_gpus (may be left out) and step_s")
 	fs.StringVar(&f.jobs, "jobs", "", "job table `FILE` that belongs to the task table of a pai-task trace")
 	fs.StringVar(&f.instances, "instances", "", "instance table `FILE` that belongs to it")
 }

@@ -51,18 +51,21 @@ of more.`,
 			}
 			err = g.WriteCSV(untilDone{cmd.Context(), cmd.OutOrStdout()})
 			if errors.Is(err, context.Canceled) {
-				return &term.CodedError{Code: term.ExitInterrupted, Err: errors.New("interrupted; the trace is not whole")}
+				return &term.CodedError{Code: term.ExitInterrupted,
+					Err: errors.New("interrupted; the trace is not whole")}
 			}
 			return err
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.like, "like", "", "`SITE` whose jobs are resembled: "+strings.Join(trace.Sites(), ", ")+"; required")
+	fs.StringVar(&f.like, "like", "", "`SITE` whose jobs are resembled: "+strings.Join(trace.Sites(),
+		", ")+"; required")
 	fs.IntVar(&f.jobs, "jobs", 0, "number `N` of jobs; required")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of all that is drawn")
 	fs.Float64Var(&f.days, "days", 0, "have the jobs come over about `D` days instead of at the site's rate")
-	fs.Float64Var(&f.load, "load", 0, "have them offer `X` times the work that --cluster can do instead; wider jobs are left out")
+	fs.Float64Var(&f.load, "load", 0, "have them offer `X` times the work that --cluster can do instead; wider jobs "+
+		"are left out")
 	fs.StringVar(&f.cluster, "cluster", "", "cluster `SPEC` that --load refers to: 15x4 (nodes x GPUs), or a YAML file")
 	term.CompleteFlag(cmd, "like", term.OneOf(trace.Sites))
 	return cmd

@@ -49,7 +49,7 @@ on stderr.
 	}
 	cmd.Flags().StringVar(&to, "to", "trainyard", "format `NAME` to write: trainyard or swf")
 	term.CompleteFlag(cmd, "to", term.OneOf(trace.Written))
-	cmd.Flags().BoolVar(&notes, "notes", false, "begin with comment lines: source, origin of times, what was left out")
+	cmd.Flags().BoolVar(&notes, "notes", false, "start with comment lines: source, origin of times, what was left out")
 	f.define(cmd)
 	return cmd
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// asideSocket makes a folder whose socket leads to that of r, and says when something was answered over it.
-func (r *live) asideSocket(t *testing.T) (state string, answered <-chan struct{}) {
+// moveSocket makes a folder whose socket leads to that of r, and says when something was answered over it.
+func (r *live) moveSocket(t *testing.T) (state string, answered <-chan struct{}) {
 	t.Helper()
 	state = t.TempDir()
 	l, err := net.Listen("unix", filepath.Join(state, "control"))
@@ -125,8 +125,8 @@ func TestFollowPastManager(t *testing.T) {
 	logs := r.firstLine(t, "logs", "-f", "0")
 	events := r.firstLine(t, "events", "-f", "--from", "0")
 	listed := r.firstLine(t, "ps", "-w", "-o", "name")
-	aside, answered := r.asideSocket(t)
-	waits := &live{dir: r.dir, args: []string{"wait", "--state", aside, "a"}}
+	quarantined, answered := r.moveSocket(t)
+	waits := &live{dir: r.dir, args: []string{"wait", "--state", quarantined, "a"}}
 	waits.start(t)
 	<-answered
 	if err := r.Process.Kill(); err != nil {
@@ -137,7 +137,7 @@ func TestFollowPastManager(t *testing.T) {
 	r.release(t)
 	waits.end(t, 3)
 	if got := strings.Count(waits.stderr.String(), "trainyard: the manager is away; waiting for it\n"); got > 1 {
-		t.Errorf("told %d times, want once at most, as a connection that ends is tried again first:\n%s", got,
+		t.Errorf("said %d times, want once at most, as a connection that ends is tried again first:\n%s", got,
 			waits.stderr.String())
 	}
 	for _, x := range []*reader{ran, logs} {

@@ -15,7 +15,8 @@ import (
 // systems. Reference: SC'24 artifact, tag artifact-v1.4, workload 2, rounds of 300 and 360 s.
 func TestBloxJobsOut(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "pal")
-	names := map[string]string{"PAL": "pal", "PMFirst": "pm-first", "Default-Packed-S": "packed-sticky", "Default-Packed-NS": "packed"}
+	names := map[string]string{"PAL": "pal", "PMFirst": "pm-first", "Default-Packed-S": "packed-sticky",
+		"Default-Packed-NS": "packed"}
 	want := map[[3]string]float64{} // by round, system and job
 	for _, row := range readRows(t, filepath.Join(dir, "golden/golden-sia-fifo.csv")) {
 		if name := names[row[2]]; name != "" && row[1] == "2" {
@@ -25,9 +26,12 @@ func TestBloxJobsOut(t *testing.T) {
 	compared := 0
 	for _, round := range []string{"300", "360"} {
 		file := filepath.Join(t.TempDir(), "jobs.csv")
-		cmd := exec.Command(filepath.Join(programs, "trainyard"), "simulate", "--trace", filepath.Join(dir, "traces/workload-2.csv"), "--cluster", "16x4",
-			"--variability", filepath.Join(dir, "golden/artifact-gpus-64.csv"), "--preset", "blox-pal", "--round", round,
-			"--system", "pal,pm-first,packed,packed-sticky", "--set", "*.order=fifo", "--set", "pal.wrap=on", "--jobs-out", file)
+		cmd := exec.Command(filepath.Join(programs, "trainyard"), "simulate", "--trace",
+			filepath.Join(dir, "traces/workload-2.csv"), "--cluster", "16x4",
+			"--variability", filepath.Join(dir, "golden/artifact-gpus-64.csv"), "--preset", "blox-pal", "--round",
+			round,
+			"--system", "pal,pm-first,packed,packed-sticky", "--set", "*.order=fifo", "--set", "pal.wrap=on",
+			"--jobs-out", file)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Ensure that a context that leads nowhere, or a file of contexts that is not to be used, is one clear error with its exit code, and that
+// Ensure that a context that leads nowhere, or a file of contexts that is not to be used, is one clear error with its
+// exit code, and that
 // nothing hangs.
 func TestContextMistakes(t *testing.T) {
 	config := t.TempDir()
@@ -36,7 +37,8 @@ func TestContextMistakes(t *testing.T) {
 		{"both flags", good, 0o600, "ps --context noise --state x", 2, "are both given, want one"},
 		{"command missing", good, 0o600, "ps --context missing", 6, "context missing: no trainyard runs there: "},
 		{"command ends at once", good, 0o600, "ps --context ends", 6, "the command ended: Permission denied"},
-		{"command ends without a word", good, 0o600, "ps --context silent", 6, "context silent: no trainyard runs there"},
+		{"command ends without a word", good, 0o600, "ps --context silent", 6,
+			"context silent: no trainyard runs there"},
 		{"noise before HTTP", good, 0o600, "ps --context noise", 6, "Welcome to lab"},
 		{"server away", good, 0o600, "ps --context away", 6, "127.0.0.1:1: no trainyard runs there"},
 		{"no such CA", good, 0o600, "ps --context nofile", 3, "/nowhere/ca.pem"},
@@ -44,9 +46,12 @@ func TestContextMistakes(t *testing.T) {
 		{"writable by others", good, 0o622, "ps --context noise", 8, "others may write it"},
 		{"not YAML", "contexts: [", 0o600, "ps --context noise", 9, "contexts.yaml: malformed: "},
 		{"unknown key", "contexts:\n  - {name: a, stat: /x}\n", 0o600, "ps --context a", 9, "unknown field"},
-		{"two kinds", "contexts:\n  - {name: a, state: /x, command: [b]}\n", 0o600, "ps --context a", 9, "2 of state, server and command, want one"},
-		{"twice", "contexts:\n  - {name: a, state: /x}\n  - {name: a, state: /y}\n", 0o600, "ps --context a", 9, "there twice"},
-		{"current unknown", "current: b\ncontexts:\n  - {name: a, state: /x}\n", 0o600, "ps", 9, `current "b" is none of the contexts`},
+		{"two kinds", "contexts:\n  - {name: a, state: /x, command: [b]}\n", 0o600, "ps --context a", 9,
+			"2 of state, server and command, want one"},
+		{"twice", "contexts:\n  - {name: a, state: /x}\n  - {name: a, state: /y}\n", 0o600, "ps --context a", 9,
+			"there twice"},
+		{"current unknown", "current: b\ncontexts:\n  - {name: a, state: /x}\n", 0o600, "ps", 9,
+			`current "b" is none of the contexts`},
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -59,12 +64,14 @@ func TestContextMistakes(t *testing.T) {
 		}
 		code, stdout, stderr := command(t, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
-			t.Errorf("%s: code %d, want %d; stderr %q, want one line with %q; stdout %q", c.name, code, c.code, stderr, c.want, stdout)
+			t.Errorf("%s: code %d, want %d; stderr %q, want one line with %q; stdout %q", c.name, code, c.code, stderr,
+				c.want, stdout)
 		}
 	}
 }
 
-// Ensure that contexts are added, used, listed and removed, that the file is its owner's alone, and that what changes something names a
+// Ensure that contexts are added, used, listed and removed, that the file is its owner's alone, and that what changes
+// something names a
 // context that no flag named.
 func TestContextVerbs(t *testing.T) {
 	config := t.TempDir()
@@ -80,7 +87,8 @@ func TestContextVerbs(t *testing.T) {
 		{[]string{"context", "list"}, 0, "", "no contexts; add one by"},
 		{[]string{"context", "add", "lab", "--command", `sh -c "echo 'no way' >&2"`}, 0, "", ""},
 		{[]string{"context", "add", "lab", "--state", "x"}, 4, "", "is there already; --replace"},
-		{[]string{"context", "add", "desk", "--state", "/tmp/desk", "--server", "https://a:1"}, 2, "", "2 of state, server and command"},
+		{[]string{"context", "add", "desk", "--state", "/tmp/desk", "--server", "https://a:1"}, 2, "",
+			"2 of state, server and command"},
 		{[]string{"context", "add", "team", "--server", "http://a:1"}, 2, "", "want https://HOST:PORT"},
 		{[]string{"context", "add", "-x"}, 2, "", "unknown"},
 		{[]string{"context", "add", "q", "--command", "'a"}, 2, "", "a quote is not closed"},
@@ -101,7 +109,8 @@ func TestContextVerbs(t *testing.T) {
 			c.stderr = strings.TrimPrefix(c.stderr, "trainyard: ")
 		}
 		if code != c.code || bad(stdout, c.stdout) || bad(stderr, c.stderr) {
-			t.Errorf("%q: code %d, stdout %q, stderr %q; want %d, %q, %q", c.args, code, stdout, stderr, c.code, c.stdout, c.stderr)
+			t.Errorf("%q: code %d, stdout %q, stderr %q; want %d, %q, %q", c.args, code, stdout, stderr, c.code,
+				c.stdout, c.stderr)
 		}
 	}
 	info, err := os.Stat(file)

@@ -25,7 +25,7 @@ func blocks(t *testing.T, name string) (all []string) {
 	return all
 }
 
-// visitor is someone who types the lines of a page in an empty folder with the bundled examples, and whose own folders
+// visitor is someone who types the lines of a page in an empty folder with the bundled examples, and its own folders
 // of settings and state are there too.
 type visitor struct {
 	dir string

@@ -102,9 +102,11 @@ func TestDoctorFaults(t *testing.T) {
 		check       string
 		state, says string
 	}{
-		"healthy": {func(t *testing.T, dir string) []string { write(t, log, 0o600, dir, databaseFile); return nil }, "state", isFine, ""},
+		"healthy": {func(t *testing.T, dir string) []string { write(t, log, 0o600, dir, databaseFile); return nil },
+			"state", isFine, ""},
 		"nowhere": {func(t *testing.T, dir string) []string { return nil }, "state", isFine, "is not there yet"},
-		"a file":  {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir); return nil }, "state", isWrong, "is no folder"},
+		"a file": {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir); return nil }, "state", isWrong,
+			"is no folder"},
 		"open to all": {func(t *testing.T, dir string) []string {
 			write(t, log, 0o600, dir, databaseFile)
 			if err := os.Chmod(dir, 0o777); err != nil {
@@ -119,10 +121,14 @@ func TestDoctorFaults(t *testing.T) {
 			}
 			return nil
 		}, "state", isFine, ""},
-		"foreign":   {func(t *testing.T, dir string) []string { write(t, "x", 0o600, dir, "thesis.tex"); return nil }, "state", isWrong, "holds something, but no log"},
-		"no log":    {func(t *testing.T, dir string) []string { write(t, "1", 0o600, dir, "epoch"); return nil }, "state", isWrong, "holds something, but no log"},
-		"cut log":   {func(t *testing.T, dir string) []string { write(t, "SQL", 0o600, dir, databaseFile); return nil }, "state", isWrong, "is no database"},
-		"empty log": {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir, databaseFile); return nil }, "state", isWrong, "is no database"},
+		"foreign": {func(t *testing.T, dir string) []string { write(t, "x", 0o600, dir, "thesis.tex"); return nil },
+			"state", isWrong, "holds something, but no log"},
+		"no log": {func(t *testing.T, dir string) []string { write(t, "1", 0o600, dir, "epoch"); return nil },
+			"state", isWrong, "holds something, but no log"},
+		"cut log": {func(t *testing.T, dir string) []string { write(t, "SQL", 0o600, dir, databaseFile); return nil },
+			"state", isWrong, "is no database"},
+		"empty log": {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir, databaseFile); return nil },
+			"state", isWrong, "is no database"},
 		"stuck manager": {func(t *testing.T, dir string) []string {
 			write(t, log, 0o600, dir, databaseFile)
 			write(t, "4711", 0o600, dir, "lock")
@@ -157,14 +163,15 @@ func TestDoctorFaults(t *testing.T) {
 		}, "clock", isWrong, "but the log was written to at"},
 		"driver": {func(t *testing.T, dir string) []string {
 			bin := t.TempDir()
-			writeScript(t, filepath.Join(bin, "nvidia-smi"), "#!/bin/sh\necho Failed to initialize NVML: Driver/library version mismatch\nexit 18\n")
+			writeScript(t, filepath.Join(bin, "nvidia-smi"),
+				"#!/bin/sh\necho Failed to initialize NVML: Driver/library version mismatch\nexit 18\n")
 			return []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 		}, "driver", isWrong, "version mismatch"},
 		"orphans": {func(t *testing.T, dir string) []string {
 			write(t, log, 0o600, dir, databaseFile)
 			attempt(t, dir, 0, 1, os.Getpid())
 			return nil
-		}, "leftovers", isNote, "1 job running, managed by nobody"},
+		}, "leftovers", isNote, "1 job running, managed by no one"},
 		"recycled pid": {func(t *testing.T, dir string) []string {
 			write(t, log, 0o600, dir, databaseFile)
 			attempt(t, dir, 0, 1, 1)
@@ -222,7 +229,8 @@ func TestDoctorServed(t *testing.T) {
 			t.Errorf("%+v, want %s that says %q", f, state, says)
 		}
 	}
-	for check, says := range map[string]string{"manager": fmt.Sprintf("process %d under tiresias-las", r.Process.Pid), "version": "the manager as well",
+	for check, says := range map[string]string{"manager": fmt.Sprintf("process %d under tiresias-las", r.Process.Pid),
+		"version": "the manager as well",
 		"devices": "2 slots in use", "leftovers": "1 attempt, 0 running", "shim": "trainyard", "state": r.state()} {
 		want(check, isFine, says)
 	}
@@ -280,24 +288,28 @@ func TestDoctorOtherVersion(t *testing.T) {
 	if err != nil {
 		t.Skip(err) // a folder with a long name
 	}
-	s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/v1/info":
-			_ = json.NewEncoder(w).Encode(api.Info{Version: "v0.1.0", PID: os.Getpid(), Problems: []string{"record 12 was set aside"}})
-		case "/v1/nodes":
-			_ = json.NewEncoder(w).Encode(api.Nodes{GPUs: []api.GPU{{Name: "GPU-a", State: "foreign", Why: "python of ann"}}})
-		default:
-			http.Error(w, "no", http.StatusInternalServerError)
-		}
-	})}
+	s := &http.Server{ReadHeaderTimeout: time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch r.URL.Path {
+			case "/v1/info":
+				_ = json.NewEncoder(w).Encode(api.Info{Version: "v0.1.0", PID: os.Getpid(),
+					Problems: []string{"record 12 was quarantined"}})
+			case "/v1/nodes":
+				_ = json.NewEncoder(w).Encode(api.Nodes{GPUs: []api.GPU{{Name: "GPU-a", State: "foreign",
+					Why: "python of ann"}}})
+			default:
+				http.Error(w, "no", http.StatusInternalServerError)
+			}
+		})}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
-	for check, want := range map[string]string{"version": "the manager is v0.1.0", "devices": "GPU-a is foreign: python of ann", "manager": "it does not tell all: "} {
+	for check, want := range map[string]string{"version": "the manager is v0.1.0",
+		"devices": "GPU-a is foreign: python of ann", "manager": "it does not report all: "} {
 		if f := diagnosed(t, dir, check); !strings.Contains(f.Found, want) {
 			t.Errorf("%+v, want %q", f, want)
 		}
 	}
 	out, _ := trainyard(t, term.ExitGeneral, "doctor", "--state", dir)
-	wantSaid(t, out, "record 12 was set aside")
+	wantSaid(t, out, "record 12 was quarantined")
 }

@@ -15,7 +15,8 @@ func TestGenerateInterrupted(t *testing.T) {
 	cancel()
 	var out, errs bytes.Buffer
 	code := run(ctx, strings.Fields("trace generate --like philly --jobs 1000000"), &out, &errs)
-	if want := "trainyard: interrupted; the trace is not whole\n"; code != term.ExitInterrupted || errs.String() != want || out.Len() > 0 {
+	if want := "trainyard: interrupted; the trace is not whole\n"; code != term.ExitInterrupted ||
+		errs.String() != want || out.Len() > 0 {
 		t.Errorf("exit code %d, %q, %d bytes, want %d, %q", code, errs.String(), out.Len(), term.ExitInterrupted, want)
 	}
 }

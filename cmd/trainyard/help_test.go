@@ -25,7 +25,8 @@ func TestHelpFits(t *testing.T) {
 		}
 		seen++
 		for _, line := range strings.Split(out.String(), "\n") {
-			if utf8.RuneCountInString(line) > 80 && !strings.Contains(c.CommandPath(), "completion") { // that one is cobra's
+			// that one is cobra's
+			if utf8.RuneCountInString(line) > 80 && !strings.Contains(c.CommandPath(), "completion") {
 				t.Errorf("%v: %q is wider than 80 columns", args, line)
 			}
 		}

@@ -21,7 +21,8 @@ func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"simulate", "--trace", exampleTrace, "--cluster", "15x4", "--system", "fifo,las",
-		"--jobs-out", filepath.Join(dir, "jobs.csv"), "--events-out", filepath.Join(dir, "log.jsonl")}, &stdout, &stderr)
+		"--jobs-out", filepath.Join(dir, "jobs.csv"), "--events-out", filepath.Join(dir, "log.jsonl")}, &stdout,
+		&stderr)
 	if code != term.ExitInterrupted {
 		t.Errorf("exit code %d, want %d", code, term.ExitInterrupted)
 	}

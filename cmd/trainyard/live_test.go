@@ -53,7 +53,8 @@ type live struct {
 
 // waiting is the command of a job that says that it is up, by a file that holds its pid, and waits for the file go.
 // Asked to stop, it ends with 9.
-const waiting = `[sh, -c, "trap 'exit 9' TERM; echo $$ > up.$TRAINYARD_JOB_ID.tmp && mv up.$TRAINYARD_JOB_ID.tmp up.$TRAINYARD_JOB_ID; until [ -e go ]; do sleep 0.02; done"]`
+const waiting = `[sh, -c, "trap 'exit 9' TERM; echo $$ > up.$TRAINYARD_JOB_ID.tmp && mv up.$TRAINYARD_JOB_ID.tmp ` +
+	`up.$TRAINYARD_JOB_ID; until [ -e go ]; do sleep 0.02; done"]`
 
 // startLive writes a job file and runs it.
 func startLive(t *testing.T, jobs string, flags ...string) *live {
@@ -146,14 +147,16 @@ func TestDetach(t *testing.T) {
 	}{{syscall.SIGINT, term.ExitInterrupted}, {syscall.SIGTERM, term.ExitInterrupted}, {syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			t.Parallel()
-			r := startLive(t, "jobs: [{command: WAITING, count: 2, name: a}, {command: ['true'], name: b}]", "--slots", "2")
+			r := startLive(t, "jobs: [{command: WAITING, count: 2, name: a}, {command: ['true'], name: b}]", "--slots",
+				"2")
 			pids := []int{r.up(t, 0), r.up(t, 1)}
 			if err := r.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)
 			}
 			r.end(t, c.code)
 			if c.code > 0 {
-				wantSaid(t, r.stderr.String(), "trainyard: interrupted; jobs that go on running: 2, nothing new starts; the same command takes up "+r.state()+" again\n")
+				wantSaid(t, r.stderr.String(), "trainyard: interrupted; jobs that go on running: 2, nothing new "+
+					"starts; the same command takes up "+r.state()+" again\n")
 			}
 			if r.stdout.Len() > 0 {
 				t.Errorf("a table of jobs that go on:\n%s", r.stdout.String())
@@ -166,7 +169,8 @@ func TestDetach(t *testing.T) {
 			r.start(t)
 			r.release(t)
 			r.end(t, term.ExitOK)
-			wantSaid(t, r.stderr.String(), "trainyard: going on with ", "job 0 a-1: finished", "job 2 b: attempt 1 runs on slot")
+			wantSaid(t, r.stderr.String(), "trainyard: going on with ", "job 0 a-1: finished",
+				"job 2 b: attempt 1 runs on slot")
 			wantSaid(t, r.stdout.String(), "3 of 3 jobs finished")
 			if strings.Contains(r.stderr.String(), "attempt 2") {
 				t.Errorf("a job was started again:\n%s", r.stderr.String())
@@ -179,7 +183,8 @@ func TestDetach(t *testing.T) {
 // distinguished; that a second run cannot have the folder meanwhile.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	r := startLive(t, `jobs: [{command: WAITING, name: a, count: 2}, {command: ['true'], name: b}, {command: WAITING, name: c}, {command: ['true'], name: d, submit: 1h}]`,
+	r := startLive(t, `jobs: [{command: WAITING, name: a, count: 2}, {command: ['true'], name: b}, {command: `+
+		`WAITING, name: c}, {command: ['true'], name: d, submit: 1h}]`,
 		"--slots", "3", "--quiet", "--json")
 	r.up(t, 0)
 	r.up(t, 1)
@@ -189,14 +194,15 @@ func TestCancel(t *testing.T) {
 	_, said = trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "a-2")
 	wantSaid(t, said, "job 1 (a-2) is cancelled\n")
 	_, _ = trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "3")
-	_, said = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "nobody")
-	wantSaid(t, said, `job "nobody": no such job`)
+	_, said = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "unknown")
+	wantSaid(t, said, `job "no one": no such job`)
 	_, said = trainyard(t, term.ExitRefused, "cancel", "--state", r.state(), "d")
-	wantSaid(t, said, `job "d": not handed in yet`)
+	wantSaid(t, said, `job "d": not submitted yet`)
 	_, _ = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "--", "-1")
 	_, _ = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "99999999999")
 	await(t, "b is done", func() bool {
-		err := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "cancel", "--state", r.state(), "b").Run()
+		err := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "cancel", "--state", r.state(),
+			"b").Run()
 		exit := (*exec.ExitError)(nil)
 		return errors.As(err, &exit) && exit.ExitCode() == term.ExitConflict
 	})
@@ -207,7 +213,8 @@ func TestCancel(t *testing.T) {
 	}
 	r.end(t, -1)
 	_, said = trainyard(t, term.ExitUnreachable, "cancel", "--state", r.state(), "a-1")
-	wantSaid(t, said, fmt.Sprintf("no trainyard runs there; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %[1]s\n", r.state()))
+	wantSaid(t, said, fmt.Sprintf("no trainyard runs there; what started it takes it up again: `trainyard serve "+
+		"--state %s`, or the same `trainyard run` with --state %[1]s\n", r.state()))
 	_, _ = trainyard(t, term.ExitUnreachable, "cancel", "--state", filepath.Join(r.dir, "nowhere"), "a-1")
 }
 
@@ -221,7 +228,7 @@ func TestDetachCommand(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	script := "echo x >> began; until [ -e go ]; do sleep 0.02; done; echo \"it's over\""
+	script := "echo x >> started; until [ -e go ]; do sleep 0.02; done; echo \"it's over\""
 	r.args = []string{"run", "--slots", "2", "--gpus=1-2", "--set", "*.min_run=0", "--", "sh", "-c", script}
 	within := func(cmd *exec.Cmd) {
 		cmd.Dir, cmd.Stdout, cmd.Stderr = r.dir, &r.stdout, &r.stderr
@@ -232,7 +239,7 @@ func TestDetachCommand(t *testing.T) {
 		}
 	}
 	within(exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), r.args...))
-	await(t, "the job is up", func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil })
+	await(t, "the job is up", func() bool { _, err := os.Stat(filepath.Join(r.dir, "started")); return err == nil })
 	if err := r.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -242,14 +249,16 @@ func TestDetachCommand(t *testing.T) {
 		t.Fatalf("%v, %v", folders, err)
 	}
 	folder := filepath.Base(folders[0])
-	line := fmt.Sprintf(`trainyard run --slots=2 --gpus=1-2 '--set=*.min_run=0' --state=%s -- sh -c '%s'`, folder, strings.ReplaceAll(script, "'", `'\''`))
-	wantSaid(t, r.stderr.String(), "\n"+line+"\ntrainyard: interrupted; jobs that go on running: 1, nothing new starts; the command above takes up "+folder+" again\n")
+	line := fmt.Sprintf(`trainyard run --slots=2 --gpus=1-2 '--set=*.min_run=0' --state=%s -- sh -c '%s'`, folder,
+		strings.ReplaceAll(script, "'", `'\''`))
+	wantSaid(t, r.stderr.String(), "\n"+line+"\ntrainyard: interrupted; jobs that go on running: 1, nothing new "+
+		"starts; the command above takes up "+folder+" again\n")
 	r.release(t)
 	within(exec.CommandContext(t.Context(), "sh", "-c", line))
 	r.end(t, term.ExitOK)
 	wantSaid(t, r.stderr.String(), "trainyard: going on with "+folder)
-	if began, err := os.ReadFile(filepath.Join(r.dir, "began")); err != nil || string(began) != "x\n" {
-		t.Errorf("it began %q, %v", began, err)
+	if began, err := os.ReadFile(filepath.Join(r.dir, "started")); err != nil || string(began) != "x\n" {
+		t.Errorf("it started %q, %v", began, err)
 	}
 }
 
@@ -262,7 +271,8 @@ func TestCommandFolders(t *testing.T) {
 	var all sync.WaitGroup
 	for range starts {
 		all.Go(func() {
-			cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "run", "--slots", "1", "--quiet", "--", "sh", "-c", "echo x >> ran")
+			cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "run", "--slots", "1",
+				"--quiet", "--", "sh", "-c", "echo x >> ran")
 			cmd.Dir = dir
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -283,14 +293,16 @@ func TestCommandFolders(t *testing.T) {
 // in the table and the document.
 func TestCancelWaiting(t *testing.T) {
 	t.Parallel()
-	r := startLive(t, "jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}, {command: ['true'], name: c}]", "--slots", "1")
+	r := startLive(t, "jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}, {command: ['true'], name: c}]",
+		"--slots", "1")
 	r.up(t, 0)
 	_, said := trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "b", "1")
 	wantSaid(t, said, "job 1 (b) is cancelled\njob 1 (b) is cancelled\n")
 	r.release(t)
 	r.end(t, term.ExitOK)
 	wantSaid(t, r.stdout.String(), "2 of 3 jobs finished", "cancelled")
-	if _, err := os.Stat(filepath.Join(r.dir, "up.1")); err == nil || strings.Contains(r.stderr.String(), "job 1 b: attempt") {
+	if _, err := os.Stat(filepath.Join(r.dir, "up.1")); err == nil ||
+		strings.Contains(r.stderr.String(), "job 1 b: attempt") {
 		t.Errorf("b was started:\n%s", r.stderr.String())
 	}
 }

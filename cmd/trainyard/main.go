@@ -39,5 +39,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // newRoot returns the command with all its verbs.
 func newRoot() *cobra.Command {
-	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), past.Verbs(), simulate.Verbs(), trace.Verbs(), plan.Verbs(), experiment.Verbs())...)
+	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), past.Verbs(), simulate.Verbs(),
+		trace.Verbs(), plan.Verbs(), experiment.Verbs())...)
 }

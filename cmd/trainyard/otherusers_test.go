@@ -91,7 +91,7 @@ func TestPsUnderFlood(t *testing.T) {
 	const files = 256
 	r := startLimited(t, files, "--slots", "2")
 	until := "until [ -e " + filepath.Join(r.dir, "go") + " ]; do sleep 0.1; done"
-	followed := r.beside(t, "run", "--", "sh", "-c", until)
+	followed := r.partner(t, "run", "--", "sh", "-c", until)
 	await(t, "it runs", func() bool {
 		out, _ := trainyard(t, term.ExitOK, "ps", "--state", r.state())
 		return strings.Contains(out, "running")
@@ -140,7 +140,7 @@ func TestManyRuns(t *testing.T) {
 	until := "until [ -e " + filepath.Join(r.dir, "go") + " ]; do sleep 0.2; done"
 	var all []*live
 	for range many {
-		all = append(all, r.beside(t, "run", "--", "sh", "-c", until))
+		all = append(all, r.partner(t, "run", "--", "sh", "-c", until))
 	}
 	await(t, "all are submitted", func() bool {
 		n := 0
@@ -153,7 +153,7 @@ func TestManyRuns(t *testing.T) {
 	})
 	for _, verb := range [][]string{{"wait", "39"}, {"logs", "39", "-f"}} {
 		for range many / 2 {
-			all = append(all, r.beside(t, verb...))
+			all = append(all, r.partner(t, verb...))
 		}
 	}
 	r.release(t)

@@ -55,7 +55,8 @@ func TestPlanDoc(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(block) {
-			if command, ok := strings.CutPrefix(line, "    trainyard "); ok && !strings.Contains(command, "$D") { // that is TestPlanPollux
+			// that is TestPlanPollux
+			if command, ok := strings.CutPrefix(line, "    trainyard "); ok && !strings.Contains(command, "$D") {
 				if shown++; !strings.Contains(string(script), "exec trainyard "+command) {
 					t.Errorf("no script runs %s", command)
 				}
@@ -72,8 +73,10 @@ func TestPlanDoc(t *testing.T) {
 func TestPlanPollux(t *testing.T) {
 	data := filepath.Join(shareddata.DataDir(t), "pollux/osdi21")
 	var out, stderr bytes.Buffer
-	code := run(context.Background(), []string{"plan", "--workload", data + "/workloads/workload-6.csv", "--profiles", data + "/traces", "--window", "28800",
-		"--restart-overhead", "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15", "--max-gpus", "ncf=1,64", "--budget", "128", "--json"}, &out, &stderr)
+	code := run(context.Background(), []string{"plan", "--workload", data + "/workloads/workload-6.csv", "--profiles",
+		data + "/traces", "--window", "28800",
+		"--restart-overhead", "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15", "--max-gpus",
+		"ncf=1,64", "--budget", "128", "--json"}, &out, &stderr)
 	if code != term.ExitOK {
 		t.Fatal(stderr.String())
 	}
@@ -85,7 +88,8 @@ func TestPlanPollux(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if jct := 3600 * doc.AvgJCT; jct > 1417.5 || jct < 0.95*1417 || math.Abs(doc.Usage-128) > 1e-9 || math.Abs(doc.Least-86.3) > 0.1 {
+	if jct := 3600 * doc.AvgJCT; jct > 1417.5 || jct < 0.95*1417 || math.Abs(doc.Usage-128) > 1e-9 ||
+		math.Abs(doc.Least-86.3) > 0.1 {
 		t.Errorf("mean JCT %v s with %v GPUs, at least %v", jct, doc.Usage, doc.Least)
 	}
 }

@@ -51,13 +51,16 @@ func TestTorchrunIsPreempted(t *testing.T) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, torchJobs, example, state), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	document, said := trainyard(t, term.ExitOK, "run", path, "--slots", "3", "--set", "*.min_run=0", "--set", "*.thresholds=0.1", "--json")
+	document, said := trainyard(t, term.ExitOK, "run", path, "--slots", "3", "--set", "*.min_run=0", "--set",
+		"*.thresholds=0.1", "--json")
 	var doc ran
 	if err := json.Unmarshal([]byte(document), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if j := doc.Jobs[0]; j.Status != "finished" || j.Attempts != 2 || !strings.Contains(said, "train: attempt 1 ended: preempted with exit code 1") {
-		t.Fatalf("%s after %d attempts, want finished after 2, the first preempted with exit code 1\n%s", j.Status, j.Attempts, said)
+	if j := doc.Jobs[0]; j.Status != "finished" || j.Attempts != 2 ||
+		!strings.Contains(said, "train: attempt 1 ended: preempted with exit code 1") {
+		t.Fatalf("%s after %d attempts, want finished after 2, the first preempted with exit code 1\n%s", j.Status,
+			j.Attempts, said)
 	}
 	run := func(attempt int) string { return filepath.Join(state, "jobs", "0", strconv.Itoa(attempt)) }
 	var outputs [3]string
@@ -69,10 +72,13 @@ func TestTorchrunIsPreempted(t *testing.T) {
 		outputs[n] = string(text)
 	}
 	stopped, resumed := preempted.FindStringSubmatch(outputs[1]), firstStep.FindStringSubmatch(outputs[2])
-	if stopped == nil || resumed == nil || stopped[1] != resumed[1] || !strings.Contains(outputs[2], "TRAINYARD done steps=64 ") {
-		t.Fatalf("stopped with %q, resumed with %q, want the same step, and in the end 64\n%s\n%s", stopped, resumed, outputs[1], outputs[2])
+	if stopped == nil || resumed == nil || stopped[1] != resumed[1] ||
+		!strings.Contains(outputs[2], "TRAINYARD done steps=64 ") {
+		t.Fatalf("stopped with %q, resumed with %q, want the same step, and in the end 64\n%s\n%s", stopped, resumed,
+			outputs[1], outputs[2])
 	}
-	if ready, err := os.ReadFile(filepath.Join(run(1), ".ckpt-done")); err != nil || !strings.Contains(string(ready), `"step": `+stopped[1]+",") {
+	if ready, err := os.ReadFile(filepath.Join(run(1), ".ckpt-done")); err != nil ||
+		!strings.Contains(string(ready), `"step": `+stopped[1]+",") {
 		t.Errorf("ready file %q, %v, want one with step %s", ready, err, stopped[1])
 	}
 }

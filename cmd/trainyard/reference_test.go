@@ -238,7 +238,8 @@ var namedCode = regexp.MustCompile(`(\d+) ([a-z ]+)`)
 
 // Ensure that the page of exit codes has every code that the help names and the program declares.
 func TestReferenceExitCodes(t *testing.T) {
-	b := page("Exit codes", "`cli/term/exitcodes.go` and `trainyard --help`", "Every verb ends with one of these codes.")
+	b := page("Exit codes", "`cli/term/exitcodes.go` and `trainyard --help`",
+		"Every verb ends with one of these codes.")
 	comments := make(map[string]string)
 	for _, c := range reference.Consts(t, "../../cli/term/exitcodes.go", "") {
 		comments[c.Value] = c.Comment

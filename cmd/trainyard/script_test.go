@@ -164,7 +164,7 @@ func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
 	got := args[0]
 	said := ts.ReadFile("stderr")
 	if got != "0" && (!strings.HasPrefix(said, "trainyard: ") || strings.Count(said, "\n") != 1) {
-		ts.Fatalf("stderr is not one line that begins with trainyard:")
+		ts.Fatalf("stderr is not one line that starts with trainyard:")
 	}
 	if got != "0" && ts.ReadFile("stdout") != "" {
 		ts.Fatalf("stdout is not empty")

@@ -28,13 +28,14 @@ func startServing(t *testing.T, flags ...string) *live {
 	r.args = append([]string{"serve", "--state", r.state()}, flags...)
 	r.start(t)
 	await(t, "it answers", func() bool {
-		return exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "nodes", "--state", r.state()).Run() == nil
+		return exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "nodes", "--state",
+			r.state()).Run() == nil
 	})
 	return r
 }
 
-// beside starts another command about the same folder.
-func (r *live) beside(t *testing.T, args ...string) *live {
+// partner starts another command about the same folder.
+func (r *live) partner(t *testing.T, args ...string) *live {
 	t.Helper()
 	other := &live{dir: r.dir, args: append([]string{args[0], "--state", r.state()}, args[1:]...)}
 	other.start(t)
@@ -46,10 +47,11 @@ func TestInterruptServed(t *testing.T) {
 	t.Parallel()
 	r := startServing(t, "--slots", "2")
 	file := filepath.Join(r.dir, "jobs.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll("jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}]", "WAITING", waiting)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll("jobs: [{command: WAITING, name: a}, {command: WAITING, "+
+		"name: b}]", "WAITING", waiting)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	followed := r.beside(t, "run", file)
+	followed := r.partner(t, "run", file)
 	r.up(t, 0)
 	r.up(t, 1)
 	for _, x := range []struct {
@@ -58,14 +60,16 @@ func TestInterruptServed(t *testing.T) {
 		says string
 	}{
 		{followed, term.ExitInterrupted, "trainyard: interrupted; job 0 to 1 goes on\n"},
-		{r.beside(t, "run", "--", "true"), term.ExitInterrupted, "\njob 2 goes on; `trainyard logs -f 2` comes back, Ctrl-C once more asks to cancel\n"},
-		{r.beside(t, "logs", "-f", "a"), term.ExitInterrupted, "trainyard: interrupted; job a goes on\n"},
-		{r.beside(t, "wait", "a", "b"), term.ExitInterrupted, "trainyard: interrupted; job a goes on\n"},
-		{r.beside(t, "events", "-f", "--from", "0"), term.ExitOK, ""},
-		{r.beside(t, "ps", "-w", "-o", "name"), term.ExitOK, ""},
+		{r.partner(t, "run", "--", "true"), term.ExitInterrupted,
+			"\njob 2 goes on; `trainyard logs -f 2` comes back, Ctrl-C once more asks to cancel\n"},
+		{r.partner(t, "logs", "-f", "a"), term.ExitInterrupted, "trainyard: interrupted; job a goes on\n"},
+		{r.partner(t, "wait", "a", "b"), term.ExitInterrupted, "trainyard: interrupted; job a goes on\n"},
+		{r.partner(t, "events", "-f", "--from", "0"), term.ExitOK, ""},
+		{r.partner(t, "ps", "-w", "-o", "name"), term.ExitOK, ""},
 	} {
 		await(t, "it follows", func() bool {
-			return follows(x.verb) && (x.verb.args[0] != "run" || strings.Contains(x.verb.stderr.String(), "handed in as job "))
+			return follows(x.verb) && (x.verb.args[0] != "run" ||
+				strings.Contains(x.verb.stderr.String(), "submitted as job "))
 		})
 		if err := x.verb.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -140,12 +144,16 @@ func TestAnswerCodes(t *testing.T) {
 		err  error
 		code int
 	}{
-		{api.ErrNoManager, term.ExitUnreachable}, {api.ErrStopped, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound},
-		{api.ErrDone, term.ExitConflict}, {api.ErrEarly, term.ExitRefused}, {api.ErrRefused, term.ExitRefused}, {api.ErrFixed, term.ExitConflict},
-		{api.ErrForbidden, term.ExitPermission}, {fs.ErrPermission, term.ExitPermission}, {api.ErrTimeout, term.ExitTimeout}, {api.ErrBusy, term.ExitTimeout},
+		{api.ErrNoManager, term.ExitUnreachable}, {api.ErrStopped, term.ExitUnreachable},
+		{api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound},
+		{api.ErrDone, term.ExitConflict}, {api.ErrEarly, term.ExitRefused}, {api.ErrRefused, term.ExitRefused},
+		{api.ErrFixed, term.ExitConflict},
+		{api.ErrForbidden, term.ExitPermission}, {fs.ErrPermission, term.ExitPermission},
+		{api.ErrTimeout, term.ExitTimeout}, {api.ErrBusy, term.ExitTimeout},
 		{api.ErrNoNode, term.ExitNotFound}, {api.ErrNotHere, term.ExitRefused}, {api.ErrGone, term.ExitRefused},
 		{api.ErrNotLeading, term.ExitUnreachable},
-		{api.ErrMalformed, term.ExitMalformed}, {context.Canceled, term.ExitInterrupted}, {fs.ErrInvalid, term.ExitGeneral}, {nil, term.ExitOK},
+		{api.ErrMalformed, term.ExitMalformed}, {context.Canceled, term.ExitInterrupted},
+		{fs.ErrInvalid, term.ExitGeneral}, {nil, term.ExitOK},
 	} {
 		got := term.ExitOK
 		if err := client.ApiError(c.err); err != nil {

@@ -79,7 +79,8 @@ func TestTopTerminal(t *testing.T) {
 		env      []string
 		flags    []string
 		coloured bool
-	}{{[]string{"NO_COLOR="}, nil, true}, {[]string{"NO_COLOR=1"}, nil, false}, {[]string{"NO_COLOR="}, []string{"--no-color"}, false}} {
+	}{{[]string{"NO_COLOR="}, nil, true}, {[]string{"NO_COLOR=1"}, nil, false},
+		{[]string{"NO_COLOR="}, []string{"--no-color"}, false}} {
 		top, keys, written := screenOf(t, c.env, append([]string{"top", "--state", r.state()}, c.flags...)...)
 		press := func(key, until string) {
 			t.Helper()
@@ -114,7 +115,8 @@ func TestTopTerminal(t *testing.T) {
 	if err := top.Wait(); err != nil {
 		t.Error(err)
 	}
-	if hidden, drawn := strings.Index(written(), "\x1b[?25l"), strings.Index(written(), "busy; jobs"); hidden < 0 || hidden > drawn {
+	if hidden, drawn := strings.Index(written(), "\x1b[?25l"), strings.Index(written(), "busy; jobs"); hidden < 0 ||
+		hidden > drawn {
 		t.Errorf("the cursor is hidden at %d, and something drawn at %d", hidden, drawn)
 	}
 }

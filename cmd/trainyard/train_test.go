@@ -46,7 +46,8 @@ func jobFile(t *testing.T, jobs []training) string {
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "  - {name: %s, preemptible: true, count: %d, gpus: %d, submit: %dms, wall_time: %s, "+
 			"command: [%s, --steps, %d, --step-time, %s, --checkpoint-every, 7]}\n",
-			j.name, j.count, j.gpus, j.submit, j.wall, strconv.Quote(filepath.Join(programs, "trainer")), j.steps, j.pace)
+			j.name, j.count, j.gpus, j.submit, j.wall, strconv.Quote(filepath.Join(programs, "trainer")), j.steps,
+			j.pace)
 	}
 	path := filepath.Join(dir, "jobs.yaml")
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
@@ -63,7 +64,8 @@ func trainyard(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
-		t.Fatalf("trainyard %s: %v, want exit code %d\n%s\n%s", strings.Join(args, " "), err, code, out.String(), errs.String())
+		t.Fatalf("trainyard %s: %v, want exit code %d\n%s\n%s", strings.Join(args, " "), err, code, out.String(),
+			errs.String())
 	}
 	return out.String(), errs.String()
 }
@@ -126,7 +128,8 @@ func wantTrained(t *testing.T, state, document string, jobs []training) (preempt
 			case string(m[1]) != want:
 				t.Errorf("%s: hash %s after %d attempts, want %s", d.Name, m[1], d.Attempts, want)
 			case savedBefore(state, d) && !bytes.Contains(output, []byte("trainer: resumed at step ")):
-				t.Errorf("%s: preempted %d times, and the last attempt began anew\n%s", d.Name, d.Preemptions, output)
+				t.Errorf("%s: preempted %d times, and the last attempt started again\n%s", d.Name, d.Preemptions,
+					output)
 			}
 			preemptions += d.Preemptions
 		}
@@ -139,7 +142,8 @@ func wantTrained(t *testing.T, state, document string, jobs []training) (preempt
 func wantReplay(t *testing.T, log string) {
 	t.Helper()
 	for _, flags := range [][]string{nil, {"--reload"}} {
-		if out, _ := trainyard(t, term.ExitOK, append([]string{"replay", log}, flags...)...); !strings.Contains(out, "every decision of ") {
+		if out, _ := trainyard(t, term.ExitOK, append([]string{"replay", log}, flags...)...); !strings.Contains(out,
+			"every decision of ") {
 			t.Errorf("replay %v says %q", flags, out)
 		}
 	}
@@ -161,7 +165,8 @@ func wantReplay(t *testing.T, log string) {
 		t.Fatal(err)
 	}
 	_, said := trainyard(t, term.ExitGeneral, "replay", bad)
-	if !strings.Contains(said, fmt.Sprintf("seq %d", at)) || !strings.Contains(said, "replayed: "+strings.TrimSpace(was)) {
+	if !strings.Contains(said, fmt.Sprintf("seq %d", at)) ||
+		!strings.Contains(said, "replayed: "+strings.TrimSpace(was)) {
 		t.Errorf("line %d was tampered with, replay says %s", at+1, said)
 	}
 }
@@ -176,12 +181,14 @@ func TestTenJobs(t *testing.T) {
 	args := []string{"run", path, "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.8"}
 	table, followed := trainyard(t, term.ExitOK, append(args, "--events-out", log)...)
 	t.Log("\n" + table)
-	for _, want := range []string{"job", "name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ", "slots held"} {
+	for _, want := range []string{"job", "name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ",
+		"slots held"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table misses %q", want)
 		}
 	}
-	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75 (saved (step ", "attempt 2 runs on slot"} {
+	for _, want := range []string{"is asked to stop: preempted", "preempted with exit code 75 (saved (step ",
+		"attempt 2 runs on slot"} {
 		if !strings.Contains(followed, want) {
 			t.Errorf("nothing said of %q:\n%s", want, followed)
 		}
@@ -192,14 +199,15 @@ func TestTenJobs(t *testing.T) {
 	}
 	document, _ := trainyard(t, term.ExitOK, append(args, "--json", "--quiet")...)
 	if n := wantTrained(t, state, document, tenJobs); n == 0 {
-		t.Error("nobody was preempted")
+		t.Error("no one was preempted")
 	}
 	wantReplay(t, log)
 }
 
 // Ensure that what other systems decided about real jobs can be decided again as well.
 func TestPromise12ReplayOfRealJobs(t *testing.T) {
-	jobs := []training{{"long", 2, 80, "20ms", 2, 0, "800ms"}, {"wide", 4, 20, "40ms", 1, 300, "200ms"}, {"short", 1, 20, "10ms", 3, 400, "200ms"}}
+	jobs := []training{{"long", 2, 80, "20ms", 2, 0, "800ms"}, {"wide", 4, 20, "40ms", 1, 300, "200ms"},
+		{"short", 1, 20, "10ms", 3, 400, "200ms"}}
 	for _, c := range []struct {
 		system   string
 		preempts bool
@@ -214,7 +222,8 @@ func TestPromise12ReplayOfRealJobs(t *testing.T) {
 			t.Parallel()
 			path := jobFile(t, jobs)
 			log := filepath.Join(filepath.Dir(path), "log.jsonl")
-			args := append([]string{"run", path, "--slots", "4", "--system", c.system, "--set", "*.min_run=0", "--json", "--quiet", "--events-out", log}, c.set...)
+			args := append([]string{"run", path, "--slots", "4", "--system", c.system, "--set", "*.min_run=0", "--json",
+				"--quiet", "--events-out", log}, c.set...)
 			document, _ := trainyard(t, term.ExitOK, args...)
 			n := wantTrained(t, strings.TrimSuffix(path, ".yaml")+".state", document, jobs)
 			if (n > 0) != c.preempts {

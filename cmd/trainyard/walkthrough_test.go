@@ -12,7 +12,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// Ensure that docs/start/machine.md holds, word for word: each of its commands is typed into a shell, in an empty folder,
+// Ensure that docs/start/machine.md holds, word for word: each of its commands is typed into a shell, in an empty
+// folder,
 // with what the text around it promises.
 func TestWalkThrough(t *testing.T) {
 	t.Parallel()
@@ -83,7 +84,8 @@ func (w *walk) next(line string) {
 func (w *walk) command(line string) *exec.Cmd {
 	cmd := exec.CommandContext(w.Context(), "sh", "-c", "exec "+line)
 	cmd.Dir = w.dir
-	cmd.Env = []string{"PATH=" + programs + string(filepath.ListSeparator) + os.Getenv("PATH"), client.StateVariable + "=" + w.state()}
+	cmd.Env = []string{"PATH=" + programs + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		client.StateVariable + "=" + w.state()}
 	return cmd
 }
 

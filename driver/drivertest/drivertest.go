@@ -153,7 +153,7 @@ func (r *rig) report(e *sched.Event) {
 	a := &r.attempts[e.Job]
 	switch {
 	case e.Attempt < 1 || e.Attempt > a.last:
-		r.Fatalf("%v of attempt %d/%d, which nobody ordered", e.Kind, e.Job, e.Attempt)
+		r.Fatalf("%v of attempt %d/%d, which no one ordered", e.Kind, e.Job, e.Attempt)
 	case len(a.ended[e.Attempt]) > 0:
 		r.Fatalf("%v of attempt %d/%d, which is over", e.Kind, e.Job, e.Attempt)
 	case e.Kind != sched.AttemptEnded && a.started[e.Attempt] > 0:
@@ -299,7 +299,7 @@ func (r *rig) race() {
 	}
 }
 
-// twice tells everything twice: in one plan, and in the next.
+// twice says everything twice: in one plan, and in the next.
 func (r *rig) twice() {
 	start, stop := r.action(sched.Start, 0, 1), r.action(sched.Stop, 0, 1)
 	r.apply(start, start)
@@ -333,7 +333,7 @@ func (r *rig) again() {
 	}
 }
 
-// past tells about attempts that are over, beside one that runs.
+// past says about attempts that are over, next to one that runs.
 func (r *rig) past() {
 	r.start(0, 1)
 	r.until(r.startedOf(0))

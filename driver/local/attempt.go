@@ -72,7 +72,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func (a *attempt) tell(e sched.Event) { a.send(report{event: e}) }
+func (a *attempt) report(e sched.Event) { a.send(report{event: e}) }
 
 func (a *attempt) send(r report) {
 	r.job, r.number = a.job, a.number
@@ -110,7 +110,7 @@ func (a *attempt) run(o *shim.Order) {
 				a.send(report{fatal: err})
 				return
 			}
-			if end := a.fate(); end != nil {
+			if end := a.howEnded(); end != nil {
 				a.finish(end)
 				return
 			}
@@ -231,7 +231,7 @@ func (a *attempt) started(at stamp) {
 		a.send(report{event: e, at: at})
 	}
 	if a.meter == nil {
-		a.meter = newTail(a, readerOf(a.order), a.tell)
+		a.meter = newTail(a, readerOf(a.order), a.report)
 		a.meter.save(a.order)
 		a.d.work.Go(a.meter.run)
 	}
@@ -246,10 +246,11 @@ type end struct {
 	boot    bool // the machine was booted since
 }
 
-// fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more. What
+// howEnded returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more.
+// What
 // the run directory says may be the job's own word: it is believed as far as it can be so, and nothing is given on
 // before finish has seen that no process is left.
-func (a *attempt) fate() *end {
+func (a *attempt) howEnded() *end {
 	lock, err := a.d.o.State.Begin(int32(a.job), a.number)
 	alive, unknown := a.dir.Alive()
 	lives := unknown == nil && alive.Lives() && a.isShim(alive.PID) // by boot id, pid, start time and what it runs
@@ -327,7 +328,7 @@ func (a *attempt) refutes(over *shim.Over) bool {
 // devices of the attempt alone.
 func (a *attempt) believed(over *shim.Over) *shim.Over {
 	o, now := *over, time.Now()
-	for _, t := range []*time.Time{&o.Started, &o.Told, &o.Ready, &o.Ended} {
+	for _, t := range []*time.Time{&o.Started, &o.StopAsked, &o.Ready, &o.Ended} {
 		switch {
 		case t.IsZero() && t != &o.Ended:
 		case t.Before(a.since):
@@ -359,7 +360,7 @@ func (a *attempt) finish(x *end) {
 	failpoint.Here("over")
 	e := a.ending(x, a.order)
 	if proof, ok := a.proof(&e, x.over); ok {
-		a.tell(proof)
+		a.report(proof)
 	}
 	if a.meter != nil {
 		a.meter.keep()
@@ -419,7 +420,7 @@ func (a *attempt) verdict(x *end) sched.Event {
 	case x.over.Killed && (e.Outcome == sched.Finished || !x.over.Ready.IsZero()):
 		e.Text = "what it left running was killed"
 	case x.over.Killed:
-		e.Text = fmt.Sprintf("killed: it had not ended %v after it was told to", x.over.Grace)
+		e.Text = fmt.Sprintf("killed: it had not ended %v after it was asked to", x.over.Grace)
 	}
 	return e
 }
@@ -432,7 +433,7 @@ func (a *attempt) unreported(x *end) sched.Event {
 		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " +
 			filepath.Join(string(a.dir), "shim.log")}
 	case x.never:
-		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it began"}
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it started"}
 	case x.boot:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
 	case x.ran:

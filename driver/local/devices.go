@@ -45,9 +45,9 @@ type deviceWatch struct {
 	holders  map[string]string // of those: who, in words, where that is known
 	eye      *device.Sampler
 	watch    *device.Watch
-	looked   time.Time  // when the devices were last looked at
-	looking  bool       // that is under way
-	seen     chan sight // what it showed
+	looked   time.Time // when the devices were last looked at
+	looking  bool      // that is under way
+	seen     chan seen // what it showed
 
 	rule                device.Rule   // the default, but for tests
 	lookEvery, lookSoon time.Duration // the constants, but for tests
@@ -59,7 +59,7 @@ type deviceWatch struct {
 // watchDevices returns the devices of a folder.
 func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*deviceWatch, error) {
 	w := &deviceWatch{folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit, rule: device.DefaultRule,
-		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
+		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan seen),
 		eye: device.NewSampler(o.Devices, lookPatience)}
 	if err := w.inventory(o.Known); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
@@ -110,7 +110,7 @@ func (w *deviceWatch) inventory(known []device.Device) error {
 	}
 	for i := range found {
 		if !has(w.list, found[i].Name) {
-			w.log.Warn("device is new and not used: once the jobs of this state folder are done, begin another by "+
+			w.log.Warn("device is new and not used: once the jobs of this state folder are done, start another by "+
 				"--state to use it", "device", found[i].Name)
 		}
 	}
@@ -175,8 +175,8 @@ func (d *Driver) nodes() (events []sched.Event, err error) {
 	return events, nil
 }
 
-// sight is what a look at the devices showed.
-type sight struct {
+// seen is what a look at the devices showed.
+type seen struct {
 	sample *device.Sample
 	held   map[string]bool // of the devices whose lock someone else had: whether they have it still
 	// holders says of those who has it, in words
@@ -196,8 +196,8 @@ func (w *deviceWatch) lockOf(name string) *shim.DeviceLock {
 }
 
 // ask looks at the devices, and at the locks of barred.
-func (w *deviceWatch) ask(barred []string) sight {
-	s := sight{held: make(map[string]bool), holders: make(map[string]string)}
+func (w *deviceWatch) ask(barred []string) seen {
+	s := seen{held: make(map[string]bool), holders: make(map[string]string)}
 	for _, name := range barred {
 		locks, err := w.lockOf(name).Take(false)
 		if s.held[name] = err != nil; err != nil {
@@ -235,7 +235,7 @@ func (w *deviceWatch) look() {
 }
 
 // judge returns what a look shows: which devices may be used, and what they do.
-func (d *Driver) judge(s sight) []sched.Event {
+func (d *Driver) judge(s seen) []sched.Event {
 	d.dev.looked, d.dev.looking = time.Now(), false
 	if s.err != nil {
 		d.o.Log.Warn("cannot say how the devices are", "error", s.err)

@@ -140,7 +140,7 @@ func TestForeign(t *testing.T) {
 	}
 	f.Set("A", by(own))
 	f.Set("B", by(os.Getpid()))
-	look("somebody else on B", [2]int32{1, foreign})
+	look("someone else on B", [2]int32{1, foreign})
 	if s := d.Status()[1]; s.Why != fmt.Sprintf("in use by process %d (1.0 GiB)", os.Getpid()) {
 		t.Errorf("why: %q", s.Why)
 	}
@@ -150,11 +150,11 @@ func TestForeign(t *testing.T) {
 	f.Set("A", by(own, os.Getpid()))
 	f.Set("B", by())
 	f.Fail(nil)
-	h.until("somebody else on A instead", func() bool { return len(h.changes()) == 3 })
+	h.until("someone else on A instead", func() bool { return len(h.changes()) == 3 })
 	want = append(want, [2]int32{0, foreign}, [2]int32{1, usable})
 	look("that")
 	f.Set("A", by())
-	look("nobody", [2]int32{0, usable})
+	look("unknown", [2]int32{0, usable})
 }
 
 // gonePID is no process: pids end below it.

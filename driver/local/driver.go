@@ -34,12 +34,12 @@ type Options struct {
 	Endless bool
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
 	Shim []string
-	// Lend makes the machine one to rent from: its devices are there one by one, as long as they are rented. The log's
+	// Offer makes the machine one to rent from: its devices are there one by one, as long as they are rented. The log's
 	// header must have their Pools.
-	Lend bool
-	// Tell is how often progress is reported, at most; speeds are measured from readings half as far apart. 0 = every
+	Offer bool
+	// Report is how often progress is reported, at most; speeds are measured from readings half as far apart. 0 = every
 	// 10 s. Jobs of seconds need it shorter, and then the log grows faster.
-	Tell time.Duration
+	Report time.Duration
 	// Hold says why no job may be started at present; "" = they may. It is called by the engine's goroutine, and by the
 	// one inside Next. nil: they may always.
 	Hold func() string
@@ -92,7 +92,7 @@ func New(o Options) (*Driver, error) {
 	if o.Hold == nil {
 		o.Hold = func() string { return "" }
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
+	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Offer},
 		runs:    newAttemptBook(),
 		reports: make(chan report), quit: make(chan struct{})}
 	var err error
@@ -261,7 +261,7 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 		d.dev.held = why
 		d.later = append(d.later, d.dev.changes()...)
 	}
-	d.later = append(d.later, d.lend()...)
+	d.later = append(d.later, d.offer()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]
@@ -345,7 +345,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 }
 
 // stop ends the attempt of an order. An attempt that is not known may be that of a start that was ordered, but perhaps
-// not carried out: it is begun without an order, and so ended.
+// not carried out: it is started without an order, and so ended.
 func (d *Driver) stop(a *sched.Action) {
 	if d.runs.isNew(a) {
 		at := d.begin(a.Job, d.recall(a.Job, a.Attempt), 1, 0)
@@ -438,10 +438,10 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		o.Nodes = append(o.Nodes, d.o.Devices.Node(&held[i]))
 		o.Parts = append(o.Parts, held[i].Slice != "")
 	}
-	told := *a
-	told.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
+	reported := *a
+	reported.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
 	for { // a port that another job was given may be free still
-		o.Env, err = environment(o, &told, t, held, d.o.Devices)
+		o.Env, err = environment(o, &reported, t, held, d.o.Devices)
 		if err != nil || !slices.Contains(d.runs.ports(), portIn(o.Env)) {
 			break
 		}

@@ -55,9 +55,10 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		return nil, err
 	}
 	env = append(env, secrets...)
-	told := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
-		Grace: t.Grace, Config: a.Config}
-	env = append(append(env, devices.Env(held)...), told.Environment()...)
+	reported := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices,
+		Checkpoint: o.Checkpoint(),
+		Grace:      t.Grace, Config: a.Config}
+	env = append(append(env, devices.Env(held)...), reported.Environment()...)
 	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)),
 		"MASTER_ADDR="+meetingAddress, meetingPort+"="+port)
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {

@@ -87,7 +87,7 @@ func BenchmarkFlood(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			f := newFlooded(b, progress.Auto)
-			f.writes(b, "begins\n")
+			f.writes(b, "starts\n")
 			text := strings.Repeat(line, 20_000_000/len(line))
 			if _, err := f.out.WriteString(text); err != nil {
 				b.Fatal(err)

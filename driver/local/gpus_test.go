@@ -98,9 +98,9 @@ func TestMemoryStays(t *testing.T) {
 	f := pair()
 	// nothing to say about
 	f.Set("A", device.Reading{UsedMiB: 4 << 10, Joules: device.Unknown, Listed: true, Display: true})
-	dir, told := folder(t), filepath.Join(t.TempDir(), "told")
+	dir, reported := folder(t), filepath.Join(t.TempDir(), "said")
 	// the first is seen to run before it is over
-	list, _ := jobs(t, time.Second, "until [ -e "+told+" ]; do sleep 0.02; done", "exit 0", "exit 0")
+	list, _ := jobs(t, time.Second, "until [ -e "+reported+" ]; do sleep 0.02; done", "exit 0", "exit 0")
 	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list[:1],
 		Shim: shimOf(t)})
 	if err != nil {
@@ -112,7 +112,7 @@ func TestMemoryStays(t *testing.T) {
 	w.hooks = append(w.hooks, func(_ *sched.View, e *sched.Event) {
 		if e.Kind == sched.AttemptStarted && e.Job == 0 {
 			f.Set("A", device.Reading{UsedMiB: 70 << 10, Joules: device.Unknown, Listed: true})
-			touch(t, told)
+			touch(t, reported)
 		}
 	})
 	w.start(fifo(t), d)

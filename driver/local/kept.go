@@ -63,7 +63,7 @@ func (l loss) text(over *shim.Over, steps int64) string {
 	case l.saved:
 		return fmt.Sprintf("last saved %s before: lost %s", span, span)
 	case over.Stopped:
-		return "told to save, saved nothing: lost " + span
+		return "asked to save, saved nothing: lost " + span
 	}
 	return "saved nothing: lost " + span
 }
@@ -87,8 +87,8 @@ func (a *attempt) lost(o *shim.Order, over *shim.Over) loss {
 		return loss{known: true, saved: true, at: over.Ended}
 	}
 	end, trusted := over.Ended, over.Ended.Add(time.Hour) // any file is as good as complete
-	if over.Stopped && !over.Told.IsZero() {
-		end = over.Told
+	if over.Stopped && !over.StopAsked.IsZero() {
+		end = over.StopAsked
 		if o.Save.Ready != "" {
 			if a.dir.ReadySince(o.Save.Ready, end) {
 				return loss{known: true, saved: true, at: over.Ended}

@@ -14,7 +14,7 @@ import (
 )
 
 // savedNothing is how the text of an end starts that cost all.
-const savedNothing = "told to save, saved nothing: lost"
+const savedNothing = "asked to save, saved nothing: lost"
 
 // Ensure that the work kept is that of the newest checkpoint that can be whole, or all of it where the ready file is
 // newer than the order to end, or the last words say so; and that an exit code says nothing.
@@ -22,7 +22,7 @@ func TestKept(t *testing.T) {
 	t.Parallel()
 	began := time.Now().Add(-time.Hour).Truncate(time.Second)
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
-	stopped := shim.Over{Started: began, Stopped: true, Told: at(100), Ended: at(110)}
+	stopped := shim.Over{Started: began, Stopped: true, StopAsked: at(100), Ended: at(110)}
 	crashed := shim.Over{Started: began, Ended: at(110), Code: 1}
 	const all = 500 // seconds of work, 100 of them of this attempt or 110
 	for name, c := range map[string]struct {

@@ -22,8 +22,8 @@ import (
 
 // Limits of the reading.
 const (
-	readEvery = 200 * time.Millisecond
-	tellEvery = 10 * time.Second // at most so often in the log, unless Options say otherwise
+	readEvery   = 200 * time.Millisecond
+	reportEvery = 10 * time.Second // at most so often in the log, unless Options say otherwise
 	// readFully is how many bytes of an output are looked at line by line each time. A job that writes more than that
 	// in readEvery, which is 20 MB/s, has something else to say than its progress, and takes no processor from others:
 	// of the rest only lines made for us are read.
@@ -54,7 +54,7 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 	}
 	want := int(d.view.Jobs[job].Unit()) // as it arrived, whatever its user wants since
 	d.runs.progress[job] = progress.NewOdometer(want, kept, known)
-	d.runs.progress[job].Apart = d.o.Tell / 2
+	d.runs.progress[job].Apart = d.o.Report / 2
 	return d.runs.progress[job]
 }
 
@@ -91,19 +91,19 @@ func (d *Driver) countTenants() {
 // posts.
 type tail struct {
 	a      *attempt
-	tell   func(sched.Event) // nil = no one listens
+	sink   func(sched.Event) // takes what is reported; nil = no one listens
 	reader *progress.Reader
 	files  [2]*os.File // by source; nil = not there yet
 	posts  chan []byte // lines that it posted
 	done   bool        // it said that it has done all
 	ready  bool        // it said that all it has done is saved, and has made no step since
 	epoch  int64       // the last that ended
-	anew   bool        // none is known of this attempt yet
+	again  bool        // none is known of this attempt yet
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
 	// caughtUp: what was written before the tail started is read. All of it counts, for no one reads it again.
 	caughtUp bool
 	total    int64 // steps in all, as it says; 0 = not known
-	told     time.Time
+	reported time.Time
 	tried    time.Time // to count them
 	folder   string    // in which the job saves; "" = it is not looked at
 	savings  savings
@@ -128,8 +128,8 @@ func readerOf(o *shim.Order) *progress.Reader {
 }
 
 // newTail returns the tail of an attempt whose logs are read by reader.
-func newTail(a *attempt, reader *progress.Reader, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: reader, epoch: a.epoch, anew: !a.adopted,
+func newTail(a *attempt, reader *progress.Reader, report func(sched.Event)) *tail {
+	return &tail{a: a, sink: report, reader: reader, epoch: a.epoch, again: !a.adopted,
 		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}),
 		over: make(chan struct{})}
 }
@@ -138,7 +138,7 @@ func newTail(a *attempt, reader *progress.Reader, tell func(sched.Event)) *tail 
 func (t *tail) run() {
 	defer close(t.over)
 	defer t.listen()()
-	tick := time.NewTicker(min(readEvery, cmp.Or(t.a.d.o.Tell, readEvery)))
+	tick := time.NewTicker(min(readEvery, cmp.Or(t.a.d.o.Report, readEvery)))
 	defer tick.Stop()
 	for {
 		select {
@@ -314,7 +314,8 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 	if m.Has&progress.Total != 0 {
 		t.total = m.Total
 	}
-	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && now.Sub(t.tried) >= readEvery &&
+	if t.a.odo.See(now, &m) && now.Sub(t.reported) >= cmp.Or(t.a.d.o.Report, reportEvery) &&
+		now.Sub(t.tried) >= readEvery &&
 		t.a.odo.Known() {
 		t.tried = now
 		t.measured(now)
@@ -328,10 +329,10 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 // ended says that n epochs have ended, if that is news. A job that resumes says first where it is: what it has lost
 // ends again.
 func (t *tail) ended(n int64) {
-	if t.anew && n <= t.epoch {
+	if t.again && n <= t.epoch {
 		t.epoch = n
 	}
-	t.anew = false
+	t.again = false
 	if n <= t.epoch {
 		return
 	}
@@ -352,7 +353,7 @@ func (t *tail) measured(now time.Time) {
 	if o.Reference > 0 && !o.Measured() {
 		return
 	}
-	t.told = now
+	t.reported = now
 	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())}
 	if o.Alone() {
 		e.Code = int32(min(t.total, math.MaxInt32))
@@ -361,7 +362,7 @@ func (t *tail) measured(now time.Time) {
 }
 
 func (t *tail) report(e sched.Event) {
-	if t.tell != nil {
-		t.tell(e)
+	if t.sink != nil {
+		t.sink(e)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // reader is a tail by hand: the test says what is read, and when.
 type reader struct {
 	*tail
-	told []sched.Event
-	now  time.Time
+	reported []sched.Event
+	now      time.Time
 }
 
 func newReader() *reader {
@@ -28,7 +28,7 @@ func newReader() *reader {
 	d := &Driver{o: Options{State: "/nowhere", Log: slog.New(slog.DiscardHandler)}}
 	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)},
 		progress.NewReader(progress.Auto), func(e sched.Event) {
-			r.told = append(r.told, e)
+			r.reported = append(r.reported, e)
 		})
 	return r
 }
@@ -124,7 +124,8 @@ func TestWork(t *testing.T) {
 // measured, and at one in proportion to the width where nothing is known or can be read.
 func TestRateAtStart(t *testing.T) {
 	t.Parallel()
-	kept := `{"reference": 10, "paces": [{"width": 2, "batch": 0, "tenants": 1, "per_second": 8}, {"width": 1, "batch": 0, "tenants": 1, "per_second": 5}]}`
+	kept := `{"reference": 10, "paces": [{"width": 2, "batch": 0, "tenants": 1, "per_second": 8}, {"width": 1, ` +
+		`"batch": 0, "tenants": 1, "per_second": 5}]}`
 	for _, c := range []struct {
 		kept string
 		gpus []sched.GPUID
@@ -172,7 +173,7 @@ func TestBarsAsWork(t *testing.T) {
 	if w := r.a.odo.Work(); w != 5040*time.Second/2 {
 		t.Errorf("work %v, want %v", w, 5040*time.Second/2)
 	}
-	last := r.told[len(r.told)-1]
+	last := r.reported[len(r.reported)-1]
 	if last.Kind != sched.Progressed || last.Value != 5040 || last.Work != 5040*time.Second/2 {
 		t.Errorf("reported %+v, want 5040 steps", last)
 	}
@@ -208,7 +209,7 @@ func TestTold(t *testing.T) {
 	}
 	var epochs []float64
 	progressed := 0
-	for _, e := range r.told {
+	for _, e := range r.reported {
 		switch e.Kind {
 		case sched.EpochEnded:
 			epochs = append(epochs, e.Value)
@@ -270,10 +271,10 @@ func TestEpochsOfAdopted(t *testing.T) {
 	t.Parallel()
 	r := newReader()
 	a := &attempt{odo: progress.NewOdometer(1, progress.Kept{}, 0), epoch: 2, adopted: true}
-	r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.reported = append(r.reported, e) })
 	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
-	if len(r.told) != 1 || r.told[0].Value != 3 {
-		t.Errorf("reported %v, want epoch 3", r.told)
+	if len(r.reported) != 1 || r.reported[0].Value != 3 {
+		t.Errorf("reported %v, want epoch 3", r.reported)
 	}
 }
 
@@ -287,7 +288,7 @@ func TestEpochsOfBefore(t *testing.T) {
 		first, later string
 		want         []float64
 	}{
-		"adopted, none told":  {0, true, "epoch=1 epoch=2", "epoch=2 epoch=3", []float64{3}},
+		"adopted, none said":  {0, true, "epoch=1 epoch=2", "epoch=2 epoch=3", []float64{3}},
 		"resumed":             {5, false, "epoch=5", "epoch=5 epoch=6", []float64{6}},
 		"resumed after a gap": {5, false, "", "epoch=6 epoch=7", []float64{6, 7}},
 		"rolled back":         {5, false, "epoch=3", "epoch=4 epoch=5", []float64{4, 5}},
@@ -295,7 +296,8 @@ func TestEpochsOfBefore(t *testing.T) {
 	} {
 		r := newReader()
 		a := &attempt{d: r.a.d, odo: r.a.odo, dir: shim.RunDir(t.TempDir()), epoch: c.epoch, adopted: c.adopted}
-		r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
+		r.tail = newTail(a, progress.NewReader(progress.Auto),
+			func(e sched.Event) { r.reported = append(r.reported, e) })
 		for i, text := range []string{c.first, c.later} {
 			for word := range strings.FieldsSeq(text) {
 				r.at(float64(i), "TRAINYARD "+word+"\n")
@@ -303,7 +305,7 @@ func TestEpochsOfBefore(t *testing.T) {
 			r.read(nil)
 		}
 		var got []float64
-		for _, e := range r.told {
+		for _, e := range r.reported {
 			got = append(got, e.Value)
 		}
 		if !reflect.DeepEqual(got, c.want) {
@@ -403,14 +405,14 @@ func TestTotalTold(t *testing.T) {
 		r := newReader()
 		r.a.odo.Share(tenants)
 		step := 0
-		told := func(total int) int32 {
+		reported := func(total int) int32 {
 			for range 8 {
 				step++
 				r.at(15*float64(step), fmt.Sprintf("TRAINYARD step=%d total=%d\n", step, total))
 			}
-			return r.told[len(r.told)-1].Code
+			return r.reported[len(r.reported)-1].Code
 		}
-		if got := [3]int32{told(1000), told(900), told(0)}; got != want {
+		if got := [3]int32{reported(1000), reported(900), reported(0)}; got != want {
 			t.Errorf("%d tenants: %v steps in all, want %v", tenants, got, want)
 		}
 	}
@@ -425,23 +427,23 @@ func TestGuessedRate(t *testing.T) {
 	r.a.odo = progress.NewOdometer(4,
 		progress.Kept{Reference: 1, Paces: []progress.Pace{{Footing: wide, PerSecond: 1}}}, 0)
 	for width, want := range map[int]int32{4: 0, 2: sched.GuessedRate} {
-		var told sched.Event
+		var reported sched.Event
 		a := &attempt{d: &Driver{quit: make(chan struct{}), reports: make(chan report, 1)}, odo: r.a.odo, meter: r.tail}
 		a.odo.Begin(width, 0)
 		a.started(stamp{})
-		if told = (<-a.d.reports).event; told.Kind != sched.AttemptStarted || told.Code != want ||
-			told.Rate != float64(width)/4 {
-			t.Errorf("on %d GPUs: %+v, want code %d", width, told, want)
+		if reported = (<-a.d.reports).event; reported.Kind != sched.AttemptStarted || reported.Code != want ||
+			reported.Rate != float64(width)/4 {
+			t.Errorf("on %d GPUs: %+v, want code %d", width, reported, want)
 		}
 	}
 	r.a.odo.Begin(2, 0)
 	for i := range 20 { // nine steps in 15 s: slower than on four, and not by half
 		r.at(15*float64(i), fmt.Sprintf("TRAINYARD step=%d\n", 1+i*9))
 	}
-	if len(r.told) == 0 {
+	if len(r.reported) == 0 {
 		t.Fatal("no progress is reported")
 	}
-	for _, e := range r.told {
+	for _, e := range r.reported {
 		if e.Kind != sched.Progressed || e.Rate < .59 || e.Rate > .61 {
 			t.Errorf("%+v, want the rate that was measured, 0.6", e)
 		}

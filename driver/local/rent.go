@@ -26,9 +26,9 @@ func Pools(list []device.Device) (pools []sched.PoolSpec) {
 // lending offers devices one by one, those of a type being the nodes of a pool. Node i is device i, always: when the
 // log starts all join, and leave again, so that each has its number.
 type lending struct {
-	on     bool
-	wanted []int32 // by pool: devices to be offered
-	lent   []bool  // by device
+	on      bool
+	wanted  []int32 // by pool: devices to be offered
+	offered []bool  // by device
 }
 
 // introduce returns how the devices join and leave, from a time on, so that they have their numbers.
@@ -50,9 +50,9 @@ func (l *lending) introduce(nodes []sched.Event, at sched.Time) (events []sched.
 
 // resume takes over what v shows.
 func (l *lending) resume(v *sched.View, devices int) {
-	l.lent = make([]bool, devices)
+	l.offered = make([]bool, devices)
 	for i := range v.Nodes {
-		l.lent[i] = v.Nodes[i].Joined()
+		l.offered[i] = v.Nodes[i].Joined()
 	}
 	l.wanted = make([]int32, len(v.Pools))
 	for i := range v.Pools {
@@ -60,21 +60,21 @@ func (l *lending) resume(v *sched.View, devices int) {
 	}
 }
 
-// lend returns the devices that join now: so many as are wanted, of those that may be used the first.
-func (d *Driver) lend() (events []sched.Event) {
+// offer returns the devices that join now: so many as are wanted, of those that may be used the first.
+func (d *Driver) offer() (events []sched.Event) {
 	if !d.lending.on {
 		return nil
 	}
 	short := slices.Clone(d.lending.wanted)
-	for i, lent := range d.lending.lent {
-		if lent {
+	for i, offered := range d.lending.offered {
+		if offered {
 			short[poolOf(d, i)]--
 		}
 	}
-	for i, lent := range d.lending.lent {
-		if pool := poolOf(d, i); !lent && short[pool] > 0 && d.dev.state[i] == sched.GPUInUse {
+	for i, offered := range d.lending.offered {
+		if pool := poolOf(d, i); !offered && short[pool] > 0 && d.dev.state[i] == sched.GPUInUse {
 			short[pool]--
-			d.lending.lent[i] = true
+			d.lending.offered[i] = true
 			spec := d.view.Nodes[i].Spec
 			events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: &spec})
 		}
@@ -90,7 +90,7 @@ func (d *Driver) setNode(a *sched.Action) {
 	e := sched.Event{Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
 	if a.State == sched.NodeGone {
 		e.Kind = sched.NodeLeft
-		d.lending.lent[a.Node] = false
+		d.lending.offered[a.Node] = false
 	}
 	d.later = append(d.later, e)
 }

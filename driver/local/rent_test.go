@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// lender returns a driver without end that offers so many slots.
-func lender(t *testing.T, dir string, epoch int64, slots int) *Driver {
+// offerer returns a driver without end that offers so many slots.
+func offerer(t *testing.T, dir string, epoch int64, slots int) *Driver {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -24,7 +24,7 @@ func lender(t *testing.T, dir string, epoch int64, slots int) *Driver {
 	}
 	d, err := New(Options{State: shim.State(dir), Epoch: epoch, Origin: time.Now(), Node: "here",
 		Devices: device.Slots(slots), Endless: true,
-		Lend: true, Shim: []string{exe, "shim"}})
+		Offer: true, Shim: []string{exe, "shim"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestDrainOfWhatIsNotLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.state = engine.NewState(eventlog.Header{Pools: Pools(list), GPUs: slots, NodeGPUs: 1})
-	w.start(decide(renter), lender(t, w.dir, 1, slots))
+	w.start(decide(renter), offerer(t, w.dir, 1, slots))
 	on := func(job sched.JobID) string {
 		t.Helper()
 		if e := w.await(sched.AttemptEnded, job, 1); e.Outcome != sched.Finished {
@@ -98,7 +98,7 @@ func TestDrainOfWhatIsNotLent(t *testing.T) {
 	if err := w.leave(); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the run ended: %v", err)
 	}
-	w.start(decide(renter), lender(t, w.dir, 2, slots))
+	w.start(decide(renter), offerer(t, w.dir, 2, slots))
 	w.submit("exit 0")
 	if got := on(1); got != "slot-2" {
 		t.Errorf("the next job ran on %s, want slot-2, the only one that is not drained", got)

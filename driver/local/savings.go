@@ -109,7 +109,7 @@ func (t *tail) keeps(kept mark) {
 // owe reports the last save, if that is not too soon.
 func (t *tail) owe(now time.Time) {
 	s := &t.savings
-	if !s.owing || now.Sub(s.reported) < cmp.Or(t.a.d.o.Tell, tellEvery) {
+	if !s.owing || now.Sub(s.reported) < cmp.Or(t.a.d.o.Report, reportEvery) {
 		return
 	}
 	s.owing, s.reported = false, now
@@ -131,7 +131,7 @@ func (t *tail) watch(now time.Time) {
 		s.marks = append(s.marks, t.here(now))
 	}
 	t.owe(now)
-	if t.folder == "" || now.Sub(s.looked) < cmp.Or(t.a.d.o.Tell, tellEvery) {
+	if t.folder == "" || now.Sub(s.looked) < cmp.Or(t.a.d.o.Report, reportEvery) {
 		return
 	}
 	s.looked = now
@@ -176,7 +176,7 @@ func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok 
 // started, though it counts steps, had nothing to save; and of a cancelled job nothing more is wanted.
 func (a *attempt) refused(e *sched.Event, over *shim.Over) bool {
 	s := &a.meter.savings
-	asked := over.Stopped && !over.Told.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
+	asked := over.Stopped && !over.StopAsked.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
 	idle := a.odo.FirstStep > 0 && !s.judged
 	return asked && !idle && !s.saved
 }

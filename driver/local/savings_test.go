@@ -121,7 +121,7 @@ func TestSavesAreReported(t *testing.T) {
 		d := open(t, folder(t), 1, 1, a)
 		t.Cleanup(d.Close)
 		if name == "file" {
-			d.o.Tell = 50 * time.Millisecond // else it is looked for each 10 s
+			d.o.Report = 50 * time.Millisecond // else it is looked for each 10 s
 		}
 		h := take(t, d, sched.View{})
 		h.arrivals(1)
@@ -154,14 +154,14 @@ func TestSavesAreReported(t *testing.T) {
 // Ensure that a driver that was not there when an attempt ended reports what it showed.
 func TestProofOfMissed(t *testing.T) {
 	t.Parallel()
-	over := shim.Over{Stopped: true, Started: time.Now().Add(-time.Minute), Told: time.Now().Add(-time.Second),
+	over := shim.Over{Stopped: true, Started: time.Now().Add(-time.Minute), StopAsked: time.Now().Add(-time.Second),
 		Ended: time.Now()}
 	a := &attempt{d: &Driver{}, odo: newReader().a.odo}
 	a.meter = newTail(a, nil, nil)
 	for cost, code := range map[loss]int32{
 		{known: true, time: time.Minute}: sched.SavedNothing,
 		{}:                               sched.SavedNothing,
-		{known: true, saved: true, at: over.Told}: sched.SavedWork,
+		{known: true, saved: true, at: over.StopAsked}: sched.SavedWork,
 	} {
 		a.cost = cost
 		e := sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Preempted}

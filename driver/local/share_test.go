@@ -16,7 +16,8 @@ import (
 )
 
 // counting is a job that ends an epoch now and then, until a file is there; it obeys at once.
-const counting = `trap 'exit 1' TERM; i=0; while [ ! -e GO ]; do i=$((i+1)); echo TRAINYARD step=$i epoch=$i; sleep 0.1; done`
+const counting = `trap 'exit 1' TERM; i=0; while [ ! -e GO ]; do i=$((i+1)); echo TRAINYARD step=$i epoch=$i; sleep ` +
+	`0.1; done`
 
 // sharing gives slot 0 to jobs 0 and 1 together, has job 1 leave at the end of an epoch once both run, and gives the
 // slot to job 2 alone when no one has it.

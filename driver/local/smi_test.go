@@ -77,7 +77,7 @@ func TestHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	remove(t, hangs)
-	h.until("somebody else", func() bool { return len(h.changes()) == 1 })
+	h.until("someone else", func() bool { return len(h.changes()) == 1 })
 	if want := [][2]int32{{1, int32(sched.GPUForeign)}}; !reflect.DeepEqual(h.changes(), want) {
 		t.Errorf("reported %v, want %v", h.changes(), want)
 	}

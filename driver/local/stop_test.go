@@ -134,7 +134,7 @@ func TestNothingToRun(t *testing.T) {
 		{dir, dir, "command " + dir + ": " + dir + " is a directory, want a program", 126},
 		{"./script", filepath.Dir(script), "command ./script: what the first line of " + script + " names is not " +
 			"found, want the interpreter of a script, or a program's loader", 127},
-		{neither, dir, "command " + neither + ": " + neither + " is no program of this machine and begins with no " +
+		{neither, dir, "command " + neither + ": " + neither + " is no program of this machine and starts with no " +
 			"#!, want its interpreter before it", 126},
 		{"true", missing, "folder to run in: " + missing + ": no such file or directory, want one that is there", 127},
 		{"true", plain, "folder to run in: " + plain + " is not a directory, want one that is there", 126},
@@ -161,7 +161,8 @@ func TestExchange(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		t.Run([]string{2: "two", 3: "three"}[n], func(t *testing.T) {
 			t.Parallel()
-			slow := `[ $TRAINYARD_ATTEMPT = 2 ] && exit 0; trap 'sleep 0.WAIT; exit 1' TERM; echo ready; while :; do sleep 0.05; done`
+			slow := `[ $TRAINYARD_ATTEMPT = 2 ] && exit 0; trap 'sleep 0.WAIT; exit 1' TERM; echo ready; while :; ` +
+				`do sleep 0.05; done`
 			var scripts []string
 			for i := range n {
 				scripts = append(scripts, strings.Replace(slow, "WAIT", []string{"1", "8", "4"}[i], 1))

@@ -119,7 +119,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 		}
 		close(a.stopped)
 	}
-	if end := a.fate(); end != nil && end.over != nil && a.gone() { // else it is swept first
+	if end := a.howEnded(); end != nil && end.over != nil && a.gone() { // else it is swept first
 		return d.missed(a, end)
 	}
 	d.work.Go(func() { a.run(nil) })

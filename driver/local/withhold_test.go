@@ -208,8 +208,8 @@ func (w *world) version() (n uint64) {
 func TestTell(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		kind sched.EventKind
-		tell func(w *world, off bool) error
+		kind   sched.EventKind
+		report func(w *world, off bool) error
 	}{
 		"gpu":  {sched.GPUChanged, func(w *world, off bool) error { return w.withhold(off, 0) }},
 		"node": {sched.NodeChanged, (*world).drain},
@@ -220,7 +220,7 @@ func TestTell(t *testing.T) {
 			goOn := t.TempDir() + "/go"
 			w.submit(strings.Replace(waiter, "GO", goOn, 1))
 			w.await(sched.AttemptStarted, 0, 1)
-			twice(t, w, c.tell, true)
+			twice(t, w, c.report, true)
 			w.await(c.kind, 0, 1)
 			w.submit("exit 0")
 			w.await(sched.JobArrived, 1, 1)
@@ -233,7 +233,7 @@ func TestTell(t *testing.T) {
 			if w.kinds(c.kind) != 1 || len(w.all(sched.Decided, 1)) > 0 {
 				t.Errorf("want one %v and no target for job 1: %v", c.kind, w.events())
 			}
-			twice(t, w, c.tell, false)
+			twice(t, w, c.report, false)
 			if e := w.await(sched.AttemptEnded, 1, 1); e.Outcome != sched.Finished {
 				t.Errorf("the next job ended as %v, want finished", e.Outcome)
 			}
@@ -255,10 +255,10 @@ func (w *world) kinds(k sched.EventKind) (n int) {
 }
 
 // twice says the same twice.
-func twice(t *testing.T, w *world, tell func(*world, bool) error, off bool) {
+func twice(t *testing.T, w *world, report func(*world, bool) error, off bool) {
 	t.Helper()
 	for range 2 {
-		if err := tell(w, off); err != nil {
+		if err := report(w, off); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 // What was injected, disturbed or due to fail up to that instant is past.
 //
 // Attempts that run go on from where the view says that they work; those that start or stop do so once the delays have
-// passed since they were asked to. A boot under way starts again, for the view does not tell since when it lasts. Where
+// passed since they were asked to. A boot under way starts again, for the view does not say since when it lasts. Where
 // reports are noisy, those to come are drawn again.
 func (d *Driver) adopt() ([]sched.Event, error) {
 	v := d.view
 	if n := len(v.Jobs); n > len(d.jobs) {
-		return nil, fmt.Errorf("sim: a run of %d jobs, want a trace that begins with them; it has %d", n, len(d.jobs))
+		return nil, fmt.Errorf("sim: a run of %d jobs, want a trace that starts with them; it has %d", n, len(d.jobs))
 	}
 	if i := len(v.Jobs); i < len(d.jobs) && d.jobs[i].Spec.Submit < v.Now {
 		return nil, fmt.Errorf("sim: job %s is yet to arrive, at %v, want a time from %v on", d.jobs[i].Spec.Name,
@@ -117,10 +117,10 @@ func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
 	return phases
 }
 
-// adoptWork lets the attempt of job id run as last told. What it had done when it started follows from the rate it has.
+// adoptWork lets the attempt of job id run as last said. What it had done when it started follows from the rate it has.
 func (d *Driver) adoptWork(id sched.JobID) {
 	j, s := &d.view.Jobs[id], &d.attempts.state[id]
-	s.phase, s.began, s.from, s.told, s.toldAt = running, j.LastStart, j.WorkFrom, j.Work, j.WorkFrom
+	s.phase, s.began, s.from, s.reported, s.reportedAt = running, j.LastStart, j.WorkFrom, j.Work, j.WorkFrom
 	if j.FirstStart < j.LastStart || d.runtime.RestartAtFirst {
 		s.began = j.LastStart.Add(d.runtime.restart(&d.jobs[id]))
 	}
@@ -132,13 +132,14 @@ func (d *Driver) adoptWork(id sched.JobID) {
 
 // adoptPace queues what is to come of job id, which runs. If it is not as fast as was reported last, that is reported.
 func (d *Driver) adoptPace(id sched.JobID) {
-	told, s := d.view.Jobs[id].Rate, &d.attempts.state[id]
-	if d.setPace(id); s.rate != told && d.runtime.Report == 0 {
-		s.rate = told
+	reported, s := d.view.Jobs[id].Rate, &d.attempts.state[id]
+	if d.setPace(id); s.rate != reported && d.runtime.Report == 0 {
+		s.rate = reported
 		d.soon = d.repace(id, d.soon)
 	}
 	if d.runtime.Report > 0 {
-		d.queue.push(timed{at: max(s.toldAt.Add(d.runtime.Report), d.now), kind: report, job: id, attempt: s.attempt})
+		d.queue.push(timed{at: max(s.reportedAt.Add(d.runtime.Report), d.now), kind: report, job: id,
+			attempt: s.attempt})
 	}
 	if s.watched {
 		d.queueEpoch(id)
@@ -173,7 +174,7 @@ func (d *Driver) adoptStart(id sched.JobID) {
 	d.soon = d.begin(id, d.soon)
 }
 
-// adoptOrders carries out what nodes and pools were told and have not answered.
+// adoptOrders carries out what nodes and pools were reported and have not answered.
 func (d *Driver) adoptOrders() {
 	for i := range d.view.Nodes {
 		if n := &d.view.Nodes[i]; n.Awaited {

@@ -55,7 +55,7 @@ func story(events []sched.Event) string {
 
 // Ensure that attempts taken over go on as the view shows them: one that runs ends with its work, one that starts is up
 // and one that stops is gone once the delays since their orders have passed, at once if they have; and that what is
-// past is not told again.
+// past is not given again.
 func TestTakeOver(t *testing.T) {
 	r := sim.Runtime{StartDelay: 20 * time.Second, StopDelay: 30 * time.Second, Restart: 5 * time.Second}
 	at := func(s float64) sched.Time { return sched.Time(sched.Seconds(s)) }
@@ -124,7 +124,7 @@ func TestTakeOverOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = d.Sync(t.Context(), underWay(sched.Job{})); err == nil ||
-		!strings.Contains(err.Error(), "a run of 1 jobs, want a trace that begins with them; it has 0") {
+		!strings.Contains(err.Error(), "a run of 1 jobs, want a trace that starts with them; it has 0") {
 		t.Error(err)
 	}
 }

@@ -16,24 +16,24 @@ type attempts struct {
 
 // jobState is the truth about one job.
 type jobState struct {
-	done     time.Duration // work done up to from
-	before   time.Duration // of it when the attempt started
-	told     time.Duration // of it in the last report
-	toldAt   sched.Time
-	began    sched.Time // the attempt does work from here
-	from     sched.Time // work goes on from here at rate
-	rate     float64
-	starts   int32
-	attempt  int32
-	phase    phase
-	watched  bool
-	epoch    int32 // the end to be reported next; ends queued before a watch was renewed are not
-	pace     int32 // raised whenever rate changes: what was queued at another pace is void
-	reports  int32 // made so far
-	liveAt   int32 // index in attempts.live
-	gpus     []sched.GPUID
-	config   sched.Config
-	stopping sched.Outcome
+	done       time.Duration // work done up to from
+	before     time.Duration // of it when the attempt started
+	reported   time.Duration // of it in the last report
+	reportedAt sched.Time
+	began      sched.Time // the attempt does work from here
+	from       sched.Time // work goes on from here at rate
+	rate       float64
+	starts     int32
+	attempt    int32
+	phase      phase
+	watched    bool
+	epoch      int32 // the end to be reported next; ends queued before a watch was renewed are not
+	pace       int32 // raised whenever rate changes: what was queued at another pace is void
+	reports    int32 // made so far
+	liveAt     int32 // index in attempts.live
+	gpus       []sched.GPUID
+	config     sched.Config
+	stopping   sched.Outcome
 }
 
 type phase uint8

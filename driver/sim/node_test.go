@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// plan is a Decider that wishes things at times.
+// plan is a Decider that requests things at times.
 type plan map[sched.Time]func(d *sched.Desired)
 
 func (plan) Observe(*sched.View, *sched.Event)      {}
@@ -25,8 +25,8 @@ func (plan) SaveRest(b []byte) []byte               { return b }
 func (plan) LoadJob(sched.JobID, []byte) error      { return nil }
 func (plan) LoadRest([]byte) error                  { return nil }
 func (p plan) Decide(v *sched.View, d *sched.Desired) {
-	if wish := p[v.Now]; wish != nil {
-		wish(d)
+	if wanted := p[v.Now]; wanted != nil {
+		wanted(d)
 		delete(p, v.Now)
 	}
 	for at := range p {
@@ -54,7 +54,7 @@ func TestRent(t *testing.T) {
 		t.Fatal(err)
 	}
 	rent := func(n int32) sched.PoolTarget { return sched.PoolTarget{Pool: 1, Count: n} }
-	wishes := plan{
+	requests := plan{
 		0:    func(d *sched.Desired) { d.Pools = append(d.Pools, rent(2)) },
 		5e9:  func(d *sched.Desired) { d.Pools = append(d.Pools, rent(3)) },
 		11e9: func(d *sched.Desired) { d.Pools = append(d.Pools, rent(1)) },
@@ -72,7 +72,7 @@ func TestRent(t *testing.T) {
 	h := eventlog.Header{Pools: []sched.PoolSpec{{Name: "x", GPUs: 1, Max: 1},
 		{Name: "spot", GPUs: 1, Boot: 10 * time.Second, Max: 5}}}
 	var log nodeLog
-	if err := engine.Run(t.Context(), engine.NewState(h), d, wishes,
+	if err := engine.Run(t.Context(), engine.NewState(h), d, requests,
 		engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 		t.Fatal(err)
 	}

@@ -154,20 +154,20 @@ func (d *Driver) cap(a *sched.Action) {
 // queueReport has job id report on its progress when the next report is due.
 func (d *Driver) queueReport(id sched.JobID) {
 	j := &d.attempts.state[id]
-	d.queue.push(timed{at: max(j.toldAt, d.now).Add(d.runtime.Report), kind: report, job: id, attempt: j.attempt})
+	d.queue.push(timed{at: max(j.reportedAt, d.now).Add(d.runtime.Report), kind: report, job: id, attempt: j.attempt})
 }
 
 // report appends the report of job id, which runs.
 func (d *Driver) report(id sched.JobID, dst []sched.Event) []sched.Event {
 	j := &d.attempts.state[id]
 	work := j.workAt(d.now)
-	rate := float64(work-j.told) / float64(d.now.Sub(j.toldAt))
+	rate := float64(work-j.reported) / float64(d.now.Sub(j.reportedAt))
 	if d.runtime.Noise > 0 {
 		r := rand.New(rand.NewPCG(d.runtime.Seed, uint64(id)<<32|uint64(uint32(j.reports))))
 		rate *= math.Exp(d.runtime.Noise * r.NormFloat64())
 	}
 	j.reports++
-	j.told, j.toldAt = work, d.now
+	j.reported, j.reportedAt = work, d.now
 	d.queueReport(id)
 	return append(dst, sched.Event{Time: d.now, Kind: sched.Progressed, Job: id, Attempt: j.attempt, Work: work,
 		WorkFrom: d.now, Rate: rate})

@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// told writes down what is reported of attempts until nothing comes any more.
-func told(t *testing.T, d *sim.Driver) string {
+// reported writes down what is reported of attempts until nothing comes any more.
+func reported(t *testing.T, d *sim.Driver) string {
 	t.Helper()
 	var b strings.Builder
 	for e := next(t, d, sched.Never); e != nil; e = next(t, d, sched.Never) {
@@ -56,7 +56,7 @@ func TestPhases(t *testing.T) {
 		a := start(0, 1, 0, 1)
 		a.Batch = 4
 		apply(t, d, a, sched.Action{Kind: sched.WatchEpochs, Job: 0, On: true})
-		if got := told(t, d); got != c.want {
+		if got := reported(t, d); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestInterference(t *testing.T) {
 	apply(t, d, start(1, 1, 1), start(2, 1, 1, 2))
 	next(t, d, 5e9)
 	apply(t, d, sched.Action{Kind: sched.Stop, Job: 2, Attempt: 1, Why: sched.Cancelled})
-	got := told(t, d)
+	got := reported(t, d)
 	// From 4 s three share GPU 1; job 2 is stopped at 4 s too, by then nothing has happened: the other two share it.
 	want := "4: progressed 0 with 4 at 0.5 from 4; 4: progressed 1 with 0 at 0.5 from 4; 5: ended 2; " +
 		"8: progressed 0 with 6 at 1 from 8; 8: ended 1; 12: ended 0; "
@@ -99,14 +99,14 @@ func TestChangesAndCap(t *testing.T) {
 	next(t, d, sched.Never)
 	next(t, d, sched.Never)
 	apply(t, d, sched.Action{Kind: sched.Adjust, Job: 0, Attempt: 1, Config: sched.Config{Cap: 50}})
-	got := told(t, d)
+	got := reported(t, d)
 	if want := "4: progressed 0 with 3 at 0.5 from 4; 9: progressed 0 with 5.5 at 0.125 from 9; 13: " +
 		"ended 0; "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// Ensure that reports come at their period, tell the mean since the last, with noise that depends on the seed alone,
+// Ensure that reports come at their period, say the mean since the last, with noise that depends on the seed alone,
 // and that nothing else is reported.
 func TestReports(t *testing.T) {
 	run := func(noise float64, seed uint64) string {
@@ -115,7 +115,7 @@ func TestReports(t *testing.T) {
 		d := open(t, sim.Options{Runtime: r}, "1x1", job(0, 1, 10*time.Second))
 		next(t, d, sched.Never)
 		apply(t, d, start(0, 1, 0))
-		return told(t, d)
+		return reported(t, d)
 	}
 	want := "0: started 0 with 0 at 0 from 0; 4: progressed 0 with 4 at 1 from 4; 8: progressed 0 with 7 at 0.75 " +
 		"from 8; " +

@@ -8,7 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that the penalty is for a preemption alone: who cancels a job is told the work it has done, at once or after a
+// Ensure that the penalty is for a preemption alone: who cancels a job is given the work it has done, at once or after
+// a
 // delay.
 func TestPenaltyOfPreemptionOnly(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Second} {

@@ -274,7 +274,7 @@ func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 		j.from = d.now.Add(d.runtime.restart(&d.jobs[id]))
 	}
 	j.starts++
-	j.began, j.told, j.toldAt = j.from, j.done, j.from
+	j.began, j.reported, j.reportedAt = j.from, j.done, j.from
 	dst = d.enter(id, dst)
 	d.setPace(id)
 	if j.watched {

@@ -68,7 +68,7 @@ func (c *comparison) real(ctx context.Context, name, systemName string, reserved
 	}
 	apps := c.apps()
 	o := manager.Options{Devices: device.Slots(reserved), System: systemName, Settings: settings,
-		Tell: 500 * time.Millisecond}
+		Report: 500 * time.Millisecond}
 	most := reserved
 	if reserved == 0 {
 		o.Devices, o.Budget, most = device.Slots(c.Slots), c.Budget, c.Slots

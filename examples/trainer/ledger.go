@@ -105,7 +105,7 @@ func (l *ledger) begin() error {
 	if devices == "" {
 		devices = "-"
 	}
-	return l.append("begin", start, boot, time.Now().UnixNano(), devices)
+	return l.append("start", start, boot, time.Now().UnixNano(), devices)
 }
 
 func (l *ledger) resume(step int) error { return l.record("resume", step) }

@@ -43,12 +43,12 @@ func TestLedgerFindsOverlap(t *testing.T) {
 
 	pid := func(p *process) string { return strconv.Itoa(p.cmd.Process.Pid) }
 	want := []string{
-		"begin a 2 " + pid(first) + " START BOOT NANOS gpu0,node%201%2Fgpu1",
+		"start a 2 " + pid(first) + " START BOOT NANOS gpu0,node%201%2Fgpu1",
 		"overlap b 2 PID device-node%201%2Fgpu1.lock NANOS",
 		"overlap a 2 PID job-a.lock NANOS",
-		"begin c 2 " + pid(other) + " START BOOT NANOS gpu2,gpu3",
+		"start c 2 " + pid(other) + " START BOOT NANOS gpu2,gpu3",
 		"end c 2 " + pid(other) + " 0 1 NANOS",
-		"begin a 2 " + pid(later) + " START BOOT NANOS gpu0",
+		"start a 2 " + pid(later) + " START BOOT NANOS gpu0",
 		"end a 2 " + pid(later) + " 0 1 NANOS",
 	}
 	got := records(t, dir)
@@ -96,10 +96,10 @@ func TestLedgerRecordsEnds(t *testing.T) {
 	start(t, env, append(args, "--seed", "2")...).wantCode(exitError)
 	start(t, env, args...).wantCode(exitDone)
 	want := []string{
-		"begin 5 - PID START BOOT NANOS -", "end 5 - PID 3 15 NANOS",
-		"begin 5 - PID START BOOT NANOS -", "resume 5 - PID 10 NANOS", "end 5 - PID 75 10 NANOS",
-		"begin 5 - PID START BOOT NANOS -", "end 5 - PID 1 0 NANOS",
-		"begin 5 - PID START BOOT NANOS -", "resume 5 - PID 10 NANOS", "end 5 - PID 0 30 NANOS",
+		"start 5 - PID START BOOT NANOS -", "end 5 - PID 3 15 NANOS",
+		"start 5 - PID START BOOT NANOS -", "resume 5 - PID 10 NANOS", "end 5 - PID 75 10 NANOS",
+		"start 5 - PID START BOOT NANOS -", "end 5 - PID 1 0 NANOS",
+		"start 5 - PID START BOOT NANOS -", "resume 5 - PID 10 NANOS", "end 5 - PID 0 30 NANOS",
 	}
 	got := records(t, dir)
 	if len(got) != len(want) {

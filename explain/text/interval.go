@@ -22,7 +22,7 @@ func (r *Renderer) Around(s explain.Span) string {
 	case s.Unknown:
 		return "no idea yet"
 	case s.P10 == sched.Never:
-		return "a time that is not in sight"
+		return "a time that is unknown"
 	case s.P90 == sched.Never:
 		return r.Time(s.P10) + " or later"
 	}

@@ -44,7 +44,7 @@ func stage() text.Renderer {
 
 // Ensure that every constraint is reported in a sentence with its numbers, the very words.
 func TestSentences(t *testing.T) {
-	told := map[explain.Code]bool{explain.NotWaiting: true}
+	reported := map[explain.Code]bool{explain.NotWaiting: true}
 	at := func(f func(j *sched.Job)) func(*text.Renderer) {
 		return func(t *text.Renderer) { f(&t.View.Jobs[0]) }
 	}
@@ -150,13 +150,13 @@ func TestSentences(t *testing.T) {
 		if c.with != nil {
 			c.with(&s)
 		}
-		told[c.w.Code] = true
+		reported[c.w.Code] = true
 		if got := s.Sentence(0, &c.w); got != c.want {
 			t.Errorf("%v:\n%s, want\n%s", c.w.Code, got, c.want)
 		}
 	}
 	for code := explain.NotWaiting; !strings.HasPrefix(code.String(), "wait-"); code++ {
-		if !told[code] {
+		if !reported[code] {
 			t.Errorf("%v has no words", code)
 		}
 	}
@@ -196,7 +196,7 @@ func TestAround(t *testing.T) {
 		{11 * minute, 11*minute + 5e9, 11*minute + 8e9, "about 13:11:05 ± 5 s"},
 		{20 * 60 * minute, 26 * 60 * minute, 34 * 60 * minute, "about 5 May 15:00 ± 8 h"},
 		{70 * minute, 80 * minute, sched.Never, "14:10 or later"},
-		{sched.Never, sched.Never, sched.Never, "a time that is not in sight"},
+		{sched.Never, sched.Never, sched.Never, "a time that is unknown"},
 	} {
 		if got := s.Around(explain.Span{P10: c.p10, P50: c.p50, P90: c.p90}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -98,7 +98,7 @@ var clusterPhrases = map[phrase]string{
 	{explain.WaitUnusable, ""}: "needs {need}, {have} may be used; others are down, drained, withheld or rest " +
 		"after a failed start",
 	{explain.WaitNeverFits, ""}:   "needs {need} placed as no empty cluster could",
-	{explain.WaitBehind, ""}:      "behind {jobs}, which nobody may pass",
+	{explain.WaitBehind, ""}:      "behind {jobs}, which no one may pass",
 	{explain.WaitBusy, ""}:        "needs {need}, {are free}{ahead}",
 	{explain.WaitFragmented, ""}:  "needs {need}, {are free}, but no more than {largest} on one node",
 	{explain.WaitReserved, ""}:    "its GPUs are reserved for {jobs}",

@@ -50,7 +50,11 @@ var avoidedFiles = map[string]string{"given": "released", "telling": "report"}
 // contract are words that stay, as they are, because they are written in logs, records and documents of the API, or
 // name what is.
 var contract = map[string]string{
-	"Beginning": "the log's word for a snapshot of the state: its name is in the log",
+	"Beginning":          "the log's word for a snapshot of the state: its name is in the log",
+	"shares-with-nobody": "a fact that systems report: its name is in documents of explain",
+	"best-beside":        "a fact that systems report: its name is in documents of explain",
+	"utility-wished":     "a fact that systems report: its name is in documents of explain",
+	"trainyard.dev/fate": "an annotation of TrainingJobs: its name is in the API",
 }
 
 var anyAvoided = func() *regexp.Regexp {
@@ -71,11 +75,28 @@ func TestWordsOfNames(t *testing.T) { judge(t, "words-names", wordsOfNames(repos
 
 func TestWordsOfFiles(t *testing.T) { judge(t, "words-files", wordsOfFiles(repository(t))) }
 
+// whole returns the word with what it is joined to without a space, such as "best-beside".
+func whole(text string, from, to int) string {
+	joins := func(c byte) bool {
+		return c == '-' || c == '.' || c == '/' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	for from > 0 && joins(text[from-1]) {
+		from--
+	}
+	if from > 0 && text[from-1] == '\\' {
+		from++ // the letter of an escape
+	}
+	for to < len(text) && joins(text[to]) {
+		to++
+	}
+	return text[from:to]
+}
+
 // avoidedIn calls found for each avoided word of text: where it starts, the word, and what to write instead.
 func avoidedIn(text string, found func(at int, word, instead string)) {
 	for _, m := range anyAvoided.FindAllStringSubmatchIndex(text, -1) {
 		word := text[m[0]:m[1]]
-		if contract[word] != "" {
+		if contract[word] != "" || contract[whole(text, m[0], m[1])] != "" {
 			continue
 		}
 		for i, w := range avoidedWords {
@@ -108,13 +129,56 @@ func wordsOfComments(tr *tree) []finding {
 		if inLint(f.name) {
 			continue
 		}
+		declared := documented(f.ast)
 		for _, g := range f.ast.Comments {
-			for _, c := range g.List {
-				found = append(found, tr.wordsIn(c.Pos(), c.Text)...)
+			for i, c := range g.List {
+				text := c.Text
+				if i == 0 {
+					text = lessName(text, declared[g])
+				}
+				found = append(found, tr.wordsIn(c.Pos(), text)...)
 			}
 		}
 	}
 	return found
+}
+
+// documented returns the name that each doc comment is about.
+func documented(f *ast.File) map[*ast.CommentGroup]string {
+	names := map[*ast.CommentGroup]string{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			names[n.Doc] = n.Name.Name
+		case *ast.GenDecl:
+			for _, s := range n.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok {
+					names[n.Doc] = t.Name.Name
+				}
+				if v, ok := s.(*ast.ValueSpec); ok && len(n.Specs) == 1 {
+					names[n.Doc] = v.Names[0].Name
+				}
+			}
+		case *ast.TypeSpec:
+			names[n.Doc] = n.Name.Name
+		case *ast.ValueSpec:
+			names[n.Doc] = n.Names[0].Name
+		case *ast.Field:
+			if len(n.Names) > 0 {
+				names[n.Doc] = n.Names[0].Name
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// lessName returns a doc comment without the name that it starts with: names have a lint of their own.
+func lessName(comment, name string) string {
+	if rest, ok := strings.CutPrefix(comment, "// "+name+" "); ok && name != "" {
+		return "// " + rest
+	}
+	return comment
 }
 
 // inLint says whether a file is of this package, which must name the words.

@@ -23,7 +23,7 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the outcomes in testdata anew")
+var rewrite = flag.Bool("rewrite", false, "write the outcomes in testdata again")
 
 // Intent opens every data file: one sentence that says what it ensures.
 const Intent = "# Ensure that "

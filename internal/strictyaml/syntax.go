@@ -15,7 +15,7 @@ import (
 )
 
 // Document returns the one document of src, which may have limit bytes, a whole number of MiB. Without one, or if it is
-// not in YAML, it returns nil and keeps what is wrong; wish says what an empty document lacks.
+// not in YAML, it returns nil and keeps what is wrong; request says what an empty document lacks.
 func (r *Reader) Document(src []byte, limit int, wanted string) ast.Node {
 	start := &token.Position{Line: 1, Column: 1}
 	if len(src) > limit {

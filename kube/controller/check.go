@@ -33,13 +33,13 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 			uuid := p.Spec.GPUs[g].UUID
 			if other, twice := of[uuid]; twice {
 				w.profiles = append(w.profiles,
-					fmt.Sprintf("GPUProfile %s tells of GPU %s, of which GPUProfile %s tells as well; the last of "+
+					fmt.Sprintf("GPUProfile %s names GPU %s, of which GPUProfile %s says as well; the last of "+
 						"them holds", p.Name, uuid, other))
 			}
 			of[uuid] = p.Name
 			if has := in.nodes[p.Name].UUIDs; len(has) > 0 && !slices.Contains(has, uuid) {
 				w.profiles = append(w.profiles,
-					fmt.Sprintf("GPUProfile %s tells of GPU %s, which the node does not have", p.Name, uuid))
+					fmt.Sprintf("GPUProfile %s names GPU %s, which the node does not have", p.Name, uuid))
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (in *inventory) noGPUs(mode v1alpha1.Mode) string {
 	if len(in.pools) > 0 {
 		return ""
 	}
-	where := "no ResourceSlice of a node tells of one; is the DRA driver at work?"
+	where := "no ResourceSlice of a node names one; is the DRA driver at work?"
 	switch mode {
 	case v1alpha1.Visible:
 		where = "no node bears the annotation " + v1alpha1.AnnotationGPUs

@@ -38,9 +38,9 @@ func TestCheck(t *testing.T) {
 	w := in.check([]v1alpha1.GPUProfile{profile("a", "A0", "X"), profile("b", "A0", "B1"), profile("later", "Z")},
 		[]corev1.Node{node("a", "first"), node("b", ""), node("wide", "f"), node("boots", "g"), node("stray", "none")})
 	if want := []string{
-		"GPUProfile a tells of GPU X, which the node does not have",
-		"GPUProfile b tells of GPU A0, of which GPUProfile a tells as well; the last of them holds",
-		"GPUProfile b tells of GPU A0, which the node does not have",
+		"GPUProfile a names GPU X, which the node does not have",
+		"GPUProfile b names GPU A0, of which GPUProfile a says as well; the last of them holds",
+		"GPUProfile b names GPU A0, which the node does not have",
 	}; !slices.Equal(w.profiles, want) {
 		t.Errorf("profiles: %q, want %q", w.profiles, want)
 	}

@@ -181,7 +181,7 @@ func TestDiesAtAnyWrite(t *testing.T) {
 			if n := replayed(t, r.log.Bytes()); n < 2 { // some die before they decide anything
 				t.Errorf("the log has %d parts after %d deaths", n, deaths)
 			}
-			if strings.Contains(r.log.String(), "while nobody led") {
+			if strings.Contains(r.log.String(), "while no one led") {
 				t.Error("jobs are missed that are there")
 			}
 			if n := r.reported["Finished"]; n < len(r.trace.Jobs)-deaths {
@@ -191,7 +191,7 @@ func TestDiesAtAnyWrite(t *testing.T) {
 	}
 }
 
-// tell checks that nothing is reported twice, by whomever: no attempt starts twice, and no job ends twice.
+// say checks that nothing is reported twice, by whomever: no attempt starts twice, and no job ends twice.
 func (r *rig) report(notes ...note) {
 	for _, n := range notes {
 		r.reported[n.reason]++

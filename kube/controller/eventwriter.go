@@ -73,7 +73,7 @@ func newReporter(api client.Writer, log *slog.Logger) *reporter {
 		waits: make(map[types.UID]note)}
 }
 
-// tell has notes written, in their order as far as their time shows it.
+// say has notes written, in their order as far as their time shows it.
 func (t *reporter) report(notes ...note) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

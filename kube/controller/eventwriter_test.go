@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// pen is a teller whose Events a test reads in the order in which they are written.
+// pen is a reporter whose Events a test reads in the order in which they are written.
 type pen struct {
 	*reporter
 

@@ -56,7 +56,7 @@ func (h *history) EndBatch() error {
 		return nil
 	}
 	if _, err := h.w.Write(h.lines); err != nil {
-		h.log.Error("the log of events and decisions ends here, until the next beginning", "error", err)
+		h.log.Error("the log of events and decisions ends here, until the next start", "error", err)
 		h.ended = true
 	}
 	h.lines, h.reported = h.lines[:0], false

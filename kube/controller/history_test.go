@@ -35,7 +35,7 @@ func replayed(t *testing.T, log []byte) (parts int) {
 			t.Fatal(bad)
 		}
 		if from, broken := h.Beginning(); broken != nil || from != nil && from.View.Version > seq {
-			t.Fatalf("part of line %d: %v, or it does not begin with event %d", r.Line(), broken, seq)
+			t.Fatalf("part of line %d: %v, or it does not start with event %d", r.Line(), broken, seq)
 		}
 		state, _, bad := engine.Recover(t.Context(), h, r.Part(), sys.Decider, engine.ReplayOptions{From: began.Batch})
 		if bad != nil {

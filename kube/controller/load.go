@@ -302,7 +302,7 @@ func (c *Controller) goOn(ctx context.Context, l *loaded) error {
 	case l.was != is:
 		l.renewed = eventlog.GivesWay(l.was, is)
 	case l.gone > 0: // it waits for what has happened already
-		l.renewed = fmt.Sprintf("%s went while nobody led", counted(l.gone, "job"))
+		l.renewed = fmt.Sprintf("%s went while no one led", counted(l.gone, "job"))
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:
@@ -340,7 +340,7 @@ func (c *Controller) say(ctx context.Context, l *loaded) error {
 }
 
 // noneDecides stands before why.
-const noneDecides = "nobody decides: "
+const noneDecides = "no one decides: "
 
 // undecided says in the policy why no one decides.
 func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {

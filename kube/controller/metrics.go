@@ -49,9 +49,9 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descDeciding = desc("deciding", "1 where this process decides, 0 where another one does, or nobody can.")
+	descDeciding = desc("deciding", "1 where this process decides, 0 where another one does, or no one can.")
 	descGPUs     = desc("gpus", "GPUs of nodes that are there, by state: busy ones are a job's, unusable ones are "+
-		"given to nobody.", "state")
+		"given to no one.", "state")
 	descJobs  = desc("jobs", "Jobs that are not done, by phase.", "phase")
 	descNodes = desc("pool_nodes", "Nodes of a pool, by state: rented ones are there, wanted ones are what the "+
 		"policy wants.", "pool", "state")

@@ -81,7 +81,7 @@ func (o *observer) EndBatch() error {
 
 const wouldWait = "would wait"
 
-// fate says what would become of a job, with the name of the detail.
+// outcome says what would become of a job, with the name of the detail.
 func (o *observer) outcome(brief *pipeline.Brief, id sched.JobID) (what, name, detail string) {
 	switch j := &o.v.Jobs[id]; {
 	case j.State == sched.Done && j.Outcome == sched.RejectedJob:

@@ -19,7 +19,7 @@ import (
 // for that while anything is rented.
 const spendEvery = sched.Time(time.Minute)
 
-// told is what a pool's status says, and since when.
+// said is what a pool's status says, and since when.
 type reported struct {
 	status v1alpha1.GPUPoolStatus
 	at     sched.Time

@@ -55,7 +55,7 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 			"no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's " +
 				"account", nil},
 		{v1alpha1.Pinned, []client.Object{nodeOf("a"), class}, nil,
-			"there are no GPUs: the mode is dra-pinned, and no ResourceSlice of a node tells of one; is the DRA " +
+			"there are no GPUs: the mode is dra-pinned, and no ResourceSlice of a node names one; is the DRA " +
 				"driver at work?", sliceOf("a", "productName")},
 		{v1alpha1.Count, []client.Object{plain}, nil, "there are no GPUs: the mode is count, and no node offers " +
 			"nvidia.com/gpu; is the device plugin at work?", nodeOf("b")},
@@ -131,7 +131,7 @@ func TestBeginningAnewIsSaidForAWhile(t *testing.T) {
 		time.Sleep(time.Hour) // no one leads
 		time.AfterFunc(40*time.Second, func() {
 			if is := policyOf(t, api).Status.Message; is !=
-				"the system begins anew: what it remembered is of another make of it" {
+				"the system starts again: what it remembered is of another make of it" {
 				t.Errorf("after 40 s: %q", is)
 			}
 		})
@@ -148,7 +148,7 @@ func TestPolicySaysThatNobodyDecides(t *testing.T) {
 		api := apiWith("boa", v1alpha1.Count, nodeOf("a"))
 		begun(t, api, 10*time.Second, nil)
 		is := policyOf(t, api).Status.Message
-		if !strings.HasPrefix(is, "nobody decides: ") ||
+		if !strings.HasPrefix(is, "no one decides: ") ||
 			!strings.HasSuffix(is, "budget 0, want GPUs rented on average, > 0; set budgetGPUs of a GPUPool") {
 			t.Errorf("%q", is)
 		}

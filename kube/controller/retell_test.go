@@ -62,7 +62,7 @@ func TestReasonsGoWithTheCluster(t *testing.T) {
 			}
 		}
 		time.AfterFunc(time.Minute, func() {
-			wants("behind lab/y, which nobody may pass")
+			wants("behind lab/y, which no one may pass")
 			b := nodeOf("b")
 			if err := api.Create(t.Context(), b); err != nil {
 				t.Error(err)

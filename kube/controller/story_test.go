@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// told returns what the store would report, by kind, reason and text.
+// said returns what the store would report, by kind, reason and text.
 func (s *store) reported() (list []string) {
 	for _, n := range s.news.notes {
 		list = append(list, strings.TrimSpace(n.kind+" "+n.reason+" "+n.text))
@@ -46,7 +46,7 @@ func TestEndsAreTold(t *testing.T) {
 			func(_, other *sched.Job) {
 				other.Target = []sched.GPUID{2, 3}
 			}, "Normal Preempted its GPUs are for lab/other" + lost},
-		{"beside another that stays", []sched.GPUID{1, 2},
+		{"next to another that stays", []sched.GPUID{1, 2},
 			sched.Event{Outcome: sched.Preempted, Text: "stopped as ordered"},
 			func(_, other *sched.Job) {
 				other.GPUs, other.Target = []sched.GPUID{2}, []sched.GPUID{2}
@@ -130,10 +130,10 @@ func TestWaitsAreTold(t *testing.T) {
 	}
 }
 
-// nobody remembers nothing.
+// no one remembers nothing.
 type none struct{ sched.Decider }
 
-func (none) Format() string                         { return "nobody/1" }
+func (none) Format() string                         { return "no one/1" }
 func (none) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 func (none) SaveRest(b []byte) []byte               { return b }
 

@@ -131,7 +131,7 @@ func TestEnds(t *testing.T) {
 			w.run()
 			must(w, w.Delete(w.Context(), w.podOf("train-1-1")))
 			w.settle()
-			w.ended(sched.NodeLost, "somebody else deleted pod train-1-1")
+			w.ended(sched.NodeLost, "someone else deleted pod train-1-1")
 			if w.v.Jobs[0].State != sched.Held || w.v.Jobs[0].Failures != 0 {
 				w.Errorf("%v after %d failures, want held for a moment, and no failure", w.v.Jobs[0].State,
 					w.v.Jobs[0].Failures)

@@ -229,7 +229,7 @@ func TestSyncTellsWhatHappened(t *testing.T) {
 					must(w, w.Delete(w.Context(), w.podOf(name), client.GracePeriodSeconds(0)))
 				}
 			})(w)
-			w.ended(sched.NodeLost, "somebody else deleted pod train-1-0")
+			w.ended(sched.NodeLost, "someone else deleted pod train-1-0")
 		}},
 		{name: "its node is gone", width: 6, test: func(w *world) {
 			meanwhile(func(w *world) {

@@ -93,7 +93,7 @@ func TestCacheThatIsLate(t *testing.T) {
 			must(w, w.Create(w.Context(),
 				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-1"},
 					Spec: corev1.PodSpec{SchedulerName: "another"}}))
-		}, func(w *world) { w.ended(sched.NodeLost, "somebody else deleted pod train-1-1") })},
+		}, func(w *world) { w.ended(sched.NodeLost, "someone else deleted pod train-1-1") })},
 		{name: "a job that is to start", width: 1, test: func(w *world) {
 			w.d.Close()
 			o := options(w.cluster)

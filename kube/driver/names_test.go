@@ -30,11 +30,11 @@ func TestNamesOfOthers(t *testing.T) {
 		}}
 	}
 	play(t, []scene{
-		taken("a claim", "claim train-1 is there already and belongs to somebody else", 1,
+		taken("a claim", "claim train-1 is there already and belongs to someone else", 1,
 			&resourcev1.ResourceClaim{ObjectMeta: meta("train-1")}),
-		taken("a claim of a rank", "claim train-1-r1 is there already and belongs to somebody else", 6,
+		taken("a claim of a rank", "claim train-1-r1 is there already and belongs to someone else", 6,
 			&resourcev1.ResourceClaim{ObjectMeta: meta("train-1-r1")}),
-		taken("a service", "service train-1 is there already and belongs to somebody else", 6,
+		taken("a service", "service train-1 is there already and belongs to someone else", 6,
 			&corev1.Service{ObjectMeta: meta("train-1")}),
 		{name: "a pod, once its machines are lost", width: 1, test: func(w *world) {
 			w.run()

@@ -30,7 +30,7 @@ func (r *rig) placePinned(ctx context.Context, i int) error {
 
 // placeDirect makes the i-th pod, allocates the claim of its GPU and binds it: nothing is left to kube-scheduler.
 func (r *rig) placeDirect(ctx context.Context, i int) error {
-	p, c, err := r.claimed(ctx, i, "nobody")
+	p, c, err := r.claimed(ctx, i, "unknown")
 	if err != nil {
 		return err
 	}

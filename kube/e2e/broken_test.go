@@ -52,7 +52,7 @@ func TestATypeIsForgotten(t *testing.T) {
 	message := r.policy().Status.Message
 	r.create(r.job("second", 1))
 	if st := r.until("second", v1alpha1.Pending); st.Reason != message ||
-		!strings.HasPrefix(message, "nobody decides: ") {
+		!strings.HasPrefix(message, "no one decides: ") {
 		t.Errorf("reason %q", st.Reason)
 	}
 	if err := r.api.Delete(t.Context(), pool("old", "NVIDIA A100")); err != nil {

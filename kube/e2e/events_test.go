@@ -69,10 +69,10 @@ func (r *rig) untilReported(job, begins string) {
 	var list []string
 	defer func() {
 		if r.t.Failed() {
-			r.t.Logf("%s is told:\n%s", job, strings.Join(list, "\n"))
+			r.t.Logf("%s is reported:\n%s", job, strings.Join(list, "\n"))
 		}
 	}()
-	eventually(r.t, fmt.Sprintf("%s is told: %s", job, begins), func() bool {
+	eventually(r.t, fmt.Sprintf("%s is reported: %s", job, begins), func() bool {
 		list = r.events(job)
 		return len(list) > 0 && strings.HasPrefix(list[len(list)-1], begins)
 	})
@@ -115,7 +115,7 @@ func TestLifeIsTold(t *testing.T) {
 		"Normal Started x1: attempt 3 runs on 2 GPUs: node-000/0-1",
 		"Warning Failed x1: pod wide-3-0: exit code 3 (Error); it is tried again, 1 of 1 times",
 		"Normal Started x1: attempt 4 runs on 2 GPUs: node-000/0-1",
-		"Warning NodeLost x1: somebody else deleted pod wide-4-0",
+		"Warning NodeLost x1: someone else deleted pod wide-4-0",
 		"Normal Started x1: attempt 5 runs on 2 GPUs: node-000/0-1",
 		"Normal Finished x1: after ",
 	}

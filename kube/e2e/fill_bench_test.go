@@ -25,8 +25,8 @@ import (
 
 var (
 	fillNodes  = flag.Int("nodes", 50, "nodes of 8 GPUs that BenchmarkFill fills; 500 for the published figures")
-	fillBefore = flag.Bool("before", false, "BenchmarkFill hands all jobs in before the controller begins, and "+
-		"counts from that beginning")
+	fillBefore = flag.Bool("before", false, "BenchmarkFill hands all jobs in before the controller starts, and "+
+		"counts from that start")
 	fillInside = flag.Bool("inside", false, "BenchmarkFill has the controller in its own process, for profiles")
 )
 

@@ -44,8 +44,8 @@ func TestBadInput(t *testing.T) {
 	}
 	serve()
 	for _, want := range []string{
-		"GPUProfile node-000 tells of GPU GPU-x, which the node does not have",
-		"GPUProfile other tells of GPU GPU-node-000-0, of which GPUProfile node-000 tells as well; the last of them " +
+		"GPUProfile node-000 names GPU GPU-x, which the node does not have",
+		"GPUProfile other names GPU GPU-node-000-0, of which GPUProfile node-000 says as well; the last of them " +
 			"holds",
 	} {
 		eventually(t, want, func() bool { return said.has(want) })
@@ -62,7 +62,7 @@ func TestBadInput(t *testing.T) {
 	r.untilMessage(`"nosuch"`)
 	r.setPolicy(`{system: fifo, settings: {nosuch: "1"}}`)
 	r.untilMessage(`nosuch`)
-	eventually(t, "the log tells that nobody decides", func() bool { return said.has("nobody decides") })
+	eventually(t, "the log says that no one decides", func() bool { return said.has("no one decides") })
 	r.setPolicy(`{system: null, settings: null}`)
 	r.untilMessage("")
 	r.kill()

@@ -118,7 +118,7 @@ const account = "system:serviceaccount:trainyard:trainyard"
 var spare = map[string]string{
 	"update trainyard.dev trainingjobs/finalizers": "wanted by OwnerReferencesPermissionEnforcement, an admission " +
 		"plugin that is not on by default",
-	"patch  events": "what is told again of an object is counted",
+	"patch  events": "what is reported again of an object is counted",
 	"get  nodes": "one that is not in the cache of a new leader, or is deleted, " +
 		"is asked for before its pods are given up",
 	"patch resource.k8s.io resourceclaims": "claims of GPUs that jobs share get owners and lose them",

@@ -71,7 +71,7 @@ func (l *ledger) begin(job, attempt, rank string) (finish <-chan struct{}) {
 	}
 	l.alive[job][attempt]++
 	if len(l.alive[job]) > 1 {
-		l.wrong = append(l.wrong, fmt.Sprintf("attempt %s of %s began while others ran: %v", attempt, job,
+		l.wrong = append(l.wrong, fmt.Sprintf("attempt %s of %s started while others ran: %v", attempt, job,
 			l.alive[job]))
 	}
 	return l.gate(job)

@@ -131,7 +131,7 @@ func TestProgress(t *testing.T) {
 	r.create(r.job("learns", 2))
 	reports := func(least int) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%d steps are told", least), func() bool {
+		eventually(t, fmt.Sprintf("%d steps are reported", least), func() bool {
 			var n, of int
 			_, err := fmt.Sscanf(r.status("learns").Progress, "step %d of %d", &n, &of)
 			return err == nil && n >= least && of == s.total

@@ -68,8 +68,8 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 			t.Errorf("the victim went on at step %d, want %d, which it saved", e.step, saved)
 		}
 	}
-	want := []string{"begin " + victim + "/1", "end " + victim + "/1", "begin " + short + "/1", "end " + short + "/1",
-		"begin " + victim + "/2", "resume " + victim + "/2", "end " + victim + "/2"}
+	want := []string{"start " + victim + "/1", "end " + victim + "/1", "start " + short + "/1", "end " + short + "/1",
+		"start " + victim + "/2", "resume " + victim + "/2", "end " + victim + "/2"}
 	if len(reported) < len(want) || !slices.Equal(reported[:len(want)], want) {
 		t.Errorf("the processes did %v, want %v", reported, want)
 	}

@@ -184,7 +184,7 @@ func (r *realRig) ledgerIn(folder string) (list []entry) {
 		line := s.Text()
 		kind, _, _ := strings.Cut(line, " ")
 		switch kind {
-		case "begin":
+		case "start":
 			_, err = fmt.Sscan(line, &e.kind, &e.job, &e.attempt, &pid, &start, &boot, &e.nanos, &e.devices)
 		case "resume":
 			_, err = fmt.Sscan(line, &e.kind, &e.job, &e.attempt, &pid, &e.step, &e.nanos)
@@ -310,7 +310,7 @@ func (r *realRig) wantIdle(node string) {
 	running := make(map[string]bool) // by job and attempt
 	for _, e := range r.ledger() {
 		switch {
-		case e.kind == "begin" && strings.Contains(e.devices, "GPU-"+node+"-"):
+		case e.kind == "start" && strings.Contains(e.devices, "GPU-"+node+"-"):
 			running[e.job+"/"+e.attempt] = true
 		case e.kind == "end":
 			delete(running, e.job+"/"+e.attempt)

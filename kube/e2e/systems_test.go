@@ -181,7 +181,7 @@ func (w *world) forget() {
 // there were. The error says where it decides otherwise.
 func replay(log []byte, known system.Knowledge) (events int, err error) {
 	if n := bytes.Count(log, []byte(eventlog.Schema)); n != 1 {
-		return 0, fmt.Errorf("%d logs in one: the controller began anew meanwhile", n)
+		return 0, fmt.Errorf("%d logs in one: the controller started again meanwhile", n)
 	}
 	r, err := eventlog.NewReader(bytes.NewReader(log), "log")
 	if err != nil {

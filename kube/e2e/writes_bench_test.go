@@ -68,7 +68,7 @@ func BenchmarkWrites(b *testing.B) {
 		})
 		r.measure(b, "pod", func(i int) error {
 			p := &corev1.Pod{ObjectMeta: name(i), Spec: job(i).Spec.Template.Spec}
-			p.Spec.SchedulerName = "nobody"
+			p.Spec.SchedulerName = "unknown"
 			return r.api.Create(b.Context(), p)
 		})
 		r.measure(b, "binding", func(i int) error {

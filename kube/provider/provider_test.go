@@ -148,7 +148,7 @@ func TestKarpenter(t *testing.T) {
 	}
 	if err := c.p.Release(t.Context(), pool("karpenter"), own); fmt.Sprint(err) !=
 		"provider: node own is of no NodeClaim, want one that Karpenter made" {
-		t.Errorf("a node of nobody: %v", err)
+		t.Errorf("a node of no one: %v", err)
 	}
 }
 
@@ -305,8 +305,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", c.name, err, c.want)
 		}
 	}
-	odd := pool("nobody")
-	want := `provider: pool spot: kind "nobody", want karpenter, scale or fake`
+	odd := pool("unknown")
+	want := `provider: pool spot: kind "no one", want karpenter, scale or fake`
 	c := newCloud(t)
 	if err := c.p.Scale(t.Context(), odd, 1); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

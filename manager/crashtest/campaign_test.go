@@ -71,7 +71,7 @@ func (a *tally) missing() (names []string) {
 func (a *tally) String() string {
 	median, most := a.adoptions()
 	return fmt.Sprintf("%d kills, %d of them at points %v; %d starts; %d times an attempt was alive at a kill, %d "+
-		"ended with nobody there; "+
+		"ended with no one there; "+
 		"%v of CPU for the managers; all adopted within %v (median of %d), %v (longest)",
 		a.kills, a.atPoints(), a.reached, a.starts, a.attempts, a.unseen, a.cpu, median, len(a.adopted), most)
 }

@@ -50,7 +50,7 @@ func (c *campaign) checkTime(a attempt, run *witness, rec *record) {
 	if over.Ended.Before(run.ended) || rec.ended.Before(run.ended) {
 		c.t.Errorf("attempt %v ended at %v, its shim says %v, the log %v", a, run.ended, over.Ended, rec.ended)
 	}
-	if !c.nobody(over.Ended) {
+	if !c.none(over.Ended) {
 		return
 	}
 	c.all.unseen++
@@ -62,8 +62,8 @@ func (c *campaign) checkTime(a attempt, run *witness, rec *record) {
 // wrapped reports whether the trainer is not the job's own process.
 func (c *campaign) wrapped(a attempt) bool { return c.find(c.names[a.job]).command[0] == "sh" }
 
-// nobody reports whether no manager was there at t.
-func (c *campaign) nobody(t time.Time) bool {
+// none reports whether no manager was there at t.
+func (c *campaign) none(t time.Time) bool {
 	for _, g := range c.gaps {
 		if t.After(g.from) && t.Before(g.to) {
 			return true

@@ -216,7 +216,7 @@ func TestPromise10WrongStateIsRefused(t *testing.T) {
 		name, says string
 		spoil      func()
 	}{
-		{"missing", "put the log back, or begin in an empty folder", func() { must(t, os.Remove(path)) }},
+		{"missing", "put the log back, or start in an empty folder", func() { must(t, os.Remove(path)) }},
 		{"empty", "is empty: put the one that belongs here back", func() { must(t, os.Truncate(path, 0)) }},
 		{"older", "the log is older than the folder; restore the log that belongs to it",
 			func() { copyFile(t, path, path+".older") }},

@@ -51,12 +51,12 @@ func (c *campaign) checkEnd(l *life) {
 	}
 	c.checkGone()
 	if c.t.Failed() {
-		c.tell()
+		c.report()
 	}
 }
 
-// tell shows what may explain a failure: the log without its specs, and what the shims had to say.
-func (c *campaign) tell() {
+// report shows what may explain a failure: the log without its specs, and what the shims had to say.
+func (c *campaign) report() {
 	b, _ := os.ReadFile(filepath.Join(c.dir, "events.jsonl"))
 	for line := range strings.Lines(string(b)) {
 		if !strings.Contains(line, `"spec"`) {

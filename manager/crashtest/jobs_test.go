@@ -13,7 +13,7 @@ import (
 const (
 	whileWaiting  = "it waits"
 	whileRunning  = "runs on"
-	whileStopping = "is told to stop"
+	whileStopping = "is asked to stop"
 	whileHeld     = "accepted"
 )
 

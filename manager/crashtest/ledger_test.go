@@ -53,7 +53,7 @@ func (l *ledger) read(f []string) {
 	a := attempt{number(1), number(2)}
 	run := l.runs[a]
 	switch {
-	case f[0] == "begin" && run == nil:
+	case f[0] == "start" && run == nil:
 		l.runs[a] = &witness{began: moment(6), devices: f[7]}
 		l.order = append(l.order, a)
 	case f[0] == "end" && run != nil && run.ended.IsZero():

@@ -114,19 +114,21 @@ func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 		for _, text := range b.again {
 			t.Error(text)
 		}
-		told := 0.0
+		reported := 0.0
 		for _, j := range s.end {
-			told += j.GPUSeconds
+			reported += j.GPUSeconds
 			if have := b.service[sched.JobID(j.ID)]; math.Abs(have-j.GPUSeconds) > 1e-3*max(have, 1) {
-				t.Errorf("job %s had GPUs for %.4f GPU-seconds by the log, %.4f are reported", j.Name, have, j.GPUSeconds)
+				t.Errorf("job %s had GPUs for %.4f GPU-seconds by the log, %.4f are reported", j.Name, have,
+					j.GPUSeconds)
 			}
 		}
 		whole := float64(s.slots) * b.span
-		if off := math.Abs(told + b.coming + b.idle - whole); off > 1e-3*whole {
-			t.Errorf("jobs %.3f + coming up %.3f + idle %.3f GPU-seconds, want the %.3f of the machine", told, b.coming,
+		if off := math.Abs(reported + b.coming + b.idle - whole); off > 1e-3*whole {
+			t.Errorf("jobs %.3f + coming up %.3f + idle %.3f GPU-seconds, want the %.3f of the machine", reported,
+				b.coming,
 				b.idle, whole)
 		}
-		t.Logf("jobs %.3f + coming up %.3f + idle %.3f of %.3f GPU-seconds", told, b.coming, b.idle, whole)
+		t.Logf("jobs %.3f + coming up %.3f + idle %.3f of %.3f GPU-seconds", reported, b.coming, b.idle, whole)
 	}
 }
 

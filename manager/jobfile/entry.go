@@ -104,7 +104,7 @@ func (r *reader) either(n ast.Node, a, b string) {
 		switch key := v.Key.GetToken().Value; {
 		case key != a && key != b || key == first: // given again is another's error
 		case first != "":
-			r.FailAt(v.Key.GetToken().Position, "%s beside %s, want one of them", key, first)
+			r.FailAt(v.Key.GetToken().Position, "%s next to %s, want one of them", key, first)
 		default:
 			first = key
 		}
@@ -144,8 +144,8 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 }
 
 const (
-	nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-	nameWish  = "1 to 64 letters, digits, dots, _ and -, a letter or digit first and no two dots in a row"
+	nameChars  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	nameWanted = "1 to 64 letters, digits, dots, _ and -, a letter or digit first and no two dots in a row"
 )
 
 // use reads a share of a GPU.
@@ -214,7 +214,7 @@ func (r *reader) command(key string, n ast.Node, dst *[]string) {
 		}
 	}
 	if list[0] == "" {
-		r.Fail(seq.Values[0], `command begins with "", want a program`)
+		r.Fail(seq.Values[0], `command starts with "", want a program`)
 	}
 	*dst = list
 }
@@ -483,13 +483,13 @@ func (r *reader) share(key string, n ast.Node, dst *sched.Consent) {
 	}
 }
 
-// duration reads a time with its unit, from lo to hi; wish is what an error asks for.
-func duration[T ~int64](r *reader, dst *T, lo, hi time.Duration, wish string) func(string, ast.Node) {
+// duration reads a time with its unit, from lo to hi; request is what an error asks for.
+func duration[T ~int64](r *reader, dst *T, lo, hi time.Duration, wanted string) func(string, ast.Node) {
 	return func(key string, n ast.Node) {
 		s, _ := strictyaml.Plain(n)
 		d, err := time.ParseDuration(s)
 		if err != nil || d < lo || d > hi {
-			r.Fail(n, "%s, want a time %s, as in 30s, 10m or 1h30m", strictyaml.Describe(key, n), wish)
+			r.Fail(n, "%s, want a time %s, as in 30s, 10m or 1h30m", strictyaml.Describe(key, n), wanted)
 			return
 		}
 		*dst = T(d)

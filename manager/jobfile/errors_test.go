@@ -7,7 +7,9 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, output, priority, progress, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
+	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, output, " +
+		"priority, progress, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, " +
+		"gpu_use, epochs"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
@@ -58,7 +60,7 @@ func TestErrors(t *testing.T) {
 		{"jobs:\n  - command:", `2:14: command is empty, want a list of arguments, as in [python, train.py]`},
 		{"jobs:\n  - command: {a: b}", `2:14: command is a mapping, want a list of arguments, as in [python, ` +
 			`train.py]`},
-		{"jobs:\n  - command: ['', a]", `2:15: command begins with "", want a program`},
+		{"jobs:\n  - command: ['', a]", `2:15: command starts with "", want a program`},
 		{"jobs:\n  - command: [a, [b]]", `2:18: command[1] is a list, want text ("" for an empty one)`},
 		{"jobs:\n  - command: [a, b: c]", `2:18: command[1] is a mapping, want text ("" for an empty one)`},
 		{"jobs:\n  - command: [a, ~]", `2:18: command[1] is empty, want text ("" for an empty one)`},
@@ -74,15 +76,15 @@ func TestErrors(t *testing.T) {
 		// Names.
 		{"jobs: [{command: [a], name: '012'}]", `1:29: name "012" is a number, want a letter, _, - or dot in it: a ` +
 			`number means the job that has it`},
-		{"jobs: [{command: [a], name: a/b}]", `1:29: name "a/b", want ` + nameWish},
-		{"jobs: [{command: [a], name: ..}]", `1:29: name "..", want ` + nameWish},
-		{"jobs: [{command: [a], name: a..b}]", `1:29: name "a..b", want ` + nameWish},
-		{"jobs: [{command: [a], name: -a}]", `1:29: name "-a", want ` + nameWish},
-		{"jobs: [{command: [a], name: a b}]", `1:29: name "a b", want ` + nameWish},
-		{"jobs: [{command: [a], name: é}]", `1:29: name "é", want ` + nameWish},
+		{"jobs: [{command: [a], name: a/b}]", `1:29: name "a/b", want ` + nameWanted},
+		{"jobs: [{command: [a], name: ..}]", `1:29: name "..", want ` + nameWanted},
+		{"jobs: [{command: [a], name: a..b}]", `1:29: name "a..b", want ` + nameWanted},
+		{"jobs: [{command: [a], name: -a}]", `1:29: name "-a", want ` + nameWanted},
+		{"jobs: [{command: [a], name: a b}]", `1:29: name "a b", want ` + nameWanted},
+		{"jobs: [{command: [a], name: é}]", `1:29: name "é", want ` + nameWanted},
 		{"jobs: [{command: [a], name: \"a\\0\"}]", `1:29: name "a\x00", want printable text without blanks around it`},
 		{"jobs: [{command: [a], name: 4}]", `1:29: name 4, want text (a number goes in quotes)`},
-		{"jobs: [{command: [a], name: " + long[:65] + "}]", `1:29: name "` + long[:40] + `...", want ` + nameWish},
+		{"jobs: [{command: [a], name: " + long[:65] + "}]", `1:29: name "` + long[:40] + `...", want ` + nameWanted},
 		{"jobs: [{command: [a], count: 10, name: " + long[:62] + "}]", `1:40: name "` + long[:40] +
 			`..." with -10, want at most 64 bytes`},
 		{"jobs:\n  - {command: [a], name: a}\n  - {command: [a], name: a}",
@@ -109,7 +111,7 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a], name: b, count: 3, after: [b-1]}]",
 			`1:50: after "b-1" is the job itself, want another`},
 		{"jobs: [{command: [a], name: a, submit: 1m}, {command: [a], submit: 5s, after: [a]}]",
-			`1:80: after "a", which is handed in later (at 1m0s, this one at 5s), want one that is not`},
+			`1:80: after "a", which is submitted later (at 1m0s, this one at 5s), want one that is not`},
 		{"jobs:\n  - {command: [x], name: d, after: [a]}\n  - {command: [x], name: a, after: [b]}\n  - {command: " +
 			"[x], name: b, after: [c]}\n  - {command: [x], name: c, after: [a]}",
 			`3:36: after makes a circle: a after b after c after a, want none`},
@@ -197,7 +199,7 @@ func TestErrors(t *testing.T) {
 			`1:45: retry on "exit:75" given again, want it once`},
 		{"jobs: [{command: [a], retry: {on: [preempted]}}]",
 			`1:35: retry on nothing but what always is retried, want exit:N or signal:NAME too, or leave it out`},
-		{"jobs: [{command: [a], progress: {from: hf, regex: x}}]", `1:44: regex beside from, want one of them`},
+		{"jobs: [{command: [a], progress: {from: hf, regex: x}}]", `1:44: regex next to from, want one of them`},
 		{"jobs: [{command: [a], progress: {regex: 'it (?P<stop>.)'}}]", `1:41: progress regex: pattern with the ` +
 			`group "stop", want some of step, total, epoch, samples, samples_per_sec, loss`},
 		{"jobs: [{command: [a], env: {X: {}}}]", `1:32: env X is a mapping without from_file, want the path of a file`},
@@ -207,8 +209,8 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a], retry: 3}]", `1:30: retry 3, want a mapping of max, backoff, on`},
 		{"jobs: [{command: [a], retry: {backoff: 25h}}]",
 			`1:40: backoff "25h", want a time from 0s to 24h, as in 30s, 10m or 1h30m`},
-		{"jobs: [{command: [a], retry: {max: 3}, retries: 3}]", `1:40: retries beside retry, want one of them`},
-		{"defaults: {retries: 1, retry: {}}\njobs: [{command: [a]}]", `1:24: retry beside retries, want one of them`},
+		{"jobs: [{command: [a], retry: {max: 3}, retries: 3}]", `1:40: retries next to retry, want one of them`},
+		{"defaults: {retries: 1, retry: {}}\njobs: [{command: [a]}]", `1:24: retry next to retries, want one of them`},
 		// Times, figures and words.
 		{"jobs: [{command: [a], grace: 0s}]", `1:30: grace "0s", want a time more than 0s and at most 1h, as in 30s, ` +
 			`10m or 1h30m`},

@@ -35,13 +35,14 @@ func Inline(command []string, gpus sched.Range, name, dir string) (Job, error) {
 	return Job{Spec: e.spec, Task: e.task}, nil
 }
 
-// misnamed says why s may not name a job, see nameWish; "" = it may. Logs written before numbers were refused have jobs
+// misnamed says why s may not name a job, see nameWanted; "" = it may. Logs written before numbers were refused have
+// jobs
 // of such names, which are reached by their own numbers alone.
 func misnamed(s string) string {
 	switch {
 	case s == "" || len(s) > MaxName || strings.Trim(s, nameChars) != "" || strings.Trim(s[:1], "._-") == "" ||
 		strings.Contains(s, ".."):
-		return fmt.Sprintf("name %s, want %s", strictyaml.Quote(s), nameWish)
+		return fmt.Sprintf("name %s, want %s", strictyaml.Quote(s), nameWanted)
 	case IsNumber(s):
 		return fmt.Sprintf("name %s is a number, want a letter, _, - or dot in it: a number means the job that has it",
 			strictyaml.Quote(s))

@@ -37,7 +37,7 @@ func TestInlineErrors(t *testing.T) {
 		want      string
 	}{
 		{nil, one, "", "", "jobfile: no command, want one, as in: python train.py"},
-		{[]string{""}, one, "", "", `jobfile: command begins with "", want a program`},
+		{[]string{""}, one, "", "", `jobfile: command starts with "", want a program`},
 		{[]string{"a", "\x00"}, one, "", "", "jobfile: command[1] has a NUL byte, want none"},
 		{[]string{"a"}, sched.Rigid(0), "", "", "jobfile: gpus 0..0 with default 0, want min <= default <= max from " +
 			"1 to 1024"},
@@ -45,7 +45,7 @@ func TestInlineErrors(t *testing.T) {
 			"<= default <= max from 1 to 1024"},
 		{[]string{"a"}, one, "12", "", `jobfile: name "12" is a number, want a letter, _, - or dot in it: a number ` +
 			`means the job that has it`},
-		{[]string{"a"}, one, "a/b", "", `jobfile: name "a/b", want ` + nameWish},
+		{[]string{"a"}, one, "a/b", "", `jobfile: name "a/b", want ` + nameWanted},
 		{[]string{"a"}, one, "a", "\x00", "jobfile: dir has a NUL byte, want none"},
 	} {
 		if _, err := Inline(c.command, c.gpus, c.name, c.dir); fmt.Sprint(err) != c.want {

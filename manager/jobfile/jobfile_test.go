@@ -17,7 +17,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
 // docExample returns the YAML of the package comment.
 func docExample(t testing.TB) string {

@@ -91,7 +91,7 @@ func (r *reader) waits(p *plan) {
 			case s.entry == i:
 				r.Fail(a.at, "after %s is the job itself, want another", strictyaml.Quote(a.name))
 			case p.list[s.entry].submit() > e.submit():
-				r.Fail(a.at, "after %s, which is handed in later (at %v, this one at %v), want one that is not",
+				r.Fail(a.at, "after %s, which is submitted later (at %v, this one at %v), want one that is not",
 					strictyaml.Quote(a.name),
 					p.list[s.entry].submit(), e.submit())
 			}

@@ -93,9 +93,9 @@ func sameKeys(t *testing.T, what string, s *schema, list string) {
 // jobs take long.
 func valuesOf(t *testing.T, s *schema, file func(value string) string) {
 	t.Helper()
-	refused := func(value, wish string) bool {
+	refused := func(value, wanted string) bool {
 		_, err := Parse([]byte(file(value)), "f")
-		return err != nil && strings.Contains(err.Error(), wish) && !strings.Contains(err.Error(), "without")
+		return err != nil && strings.Contains(err.Error(), wanted) && !strings.Contains(err.Error(), "without")
 	}
 	if s.Type == "integer" {
 		for value, bad := range map[float64]bool{*s.Minimum: false, *s.Maximum: false, *s.Minimum - 1: true,

@@ -22,8 +22,8 @@ func TestLastLines(t *testing.T) {
 		"nothing":    {"", nil},
 		"few lines":  {"a\nb\n", []string{"a", "b"}},
 		"many lines": {strings.Repeat("a\n", 20) + "b\nc", []string{"a", "b", "c"}},
-		"a bar":      {"begins\n" + bar, []string{"100%|##########| 100/100"}},
-		"a bar, a crash": {"begins\n" + bar + traceback,
+		"a bar":      {"starts\n" + bar, []string{"100%|##########| 100/100"}},
+		"a bar, a crash": {"starts\n" + bar + traceback,
 			[]string{"100%|##########| 100/100", "Traceback (most recent call last):", "RuntimeError: boom"}},
 		"a long line": {strings.Repeat("x", much), []string{strings.Repeat("x", maxLine)}},
 	} {

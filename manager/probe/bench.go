@@ -17,12 +17,12 @@ import (
 
 // Kinds of readings.
 const (
-	wallTime   = "wall time"
-	toldTime   = "seconds="
-	toldRate   = "iterations_per_s="
-	bundled    = "bundled work"
-	killWait   = 2 * time.Second // between SIGTERM and the end of waiting for a command that was interrupted
-	keepOutput = 64 << 10        // bytes of output that are looked at, the last ones
+	wallTime     = "wall time"
+	reportedTime = "seconds="
+	reportedRate = "iterations_per_s="
+	bundled      = "bundled work"
+	killWait     = 2 * time.Second // between SIGTERM and the end of waiting for a command that was interrupted
+	keepOutput   = 64 << 10        // bytes of output that are looked at, the last ones
 )
 
 // Command is the Bench that runs a command by /bin/sh, with the environment that jobs get, and shows it one device of
@@ -63,7 +63,7 @@ func Command(command string, devices device.Backend) Bench {
 func read(out string, took time.Duration) (Reading, error) {
 	words := strings.Fields(out)
 	for i := len(words) - 1; i >= 0; i-- {
-		for _, kind := range []string{toldTime, toldRate} {
+		for _, kind := range []string{reportedTime, reportedRate} {
 			text, ok := strings.CutPrefix(words[i], kind)
 			if !ok {
 				continue
@@ -72,7 +72,7 @@ func read(out string, took time.Duration) (Reading, error) {
 			if err != nil || !(x > 0) || math.IsInf(x, 1) {
 				return Reading{}, fmt.Errorf("it printed %.80q, want %s and a number > 0", words[i], kind)
 			}
-			if kind == toldRate {
+			if kind == reportedRate {
 				x = 1 / x
 			}
 			return Reading{x, kind}, nil

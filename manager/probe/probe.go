@@ -36,7 +36,7 @@ type Class struct {
 	Run  Bench
 }
 
-// Options say what to measure. All but Parallel and Told must be set.
+// Options say what to measure. All but Parallel and Said must be set.
 type Options struct {
 	Devices  []device.Device
 	Node     string // name of this machine
@@ -45,7 +45,7 @@ type Options struct {
 	Parallel bool             // all devices at once: what slows them down together then shows
 	Limit    time.Duration    // of one run, > 0
 	Now      func() time.Time // with Parallel asked by several goroutines at once
-	Told     func(Run)        // hears of each run in the order in which they end, one at a time; nil = none does
+	Reported func(Run)        // hears of each run in the order in which they end, one at a time; nil = none does
 }
 
 // Run is one measurement that was made.
@@ -129,8 +129,8 @@ func (o *Options) round(ctx context.Context, n, c int) ([]Run, error) {
 			return nil, err
 		}
 		runs[d] = run
-		if o.Told != nil {
-			o.Told(run)
+		if o.Reported != nil {
+			o.Reported(run)
 		}
 	}
 	return runs, nil
@@ -153,8 +153,8 @@ func (o *Options) together(ctx context.Context, n, c int, runs []Run) error {
 				cancel()
 				return
 			}
-			if runs[d] = run; o.Told != nil {
-				o.Told(run)
+			if runs[d] = run; o.Reported != nil {
+				o.Reported(run)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func (o *Options) alike(runs []Run) error {
 	first := slices.IndexFunc(runs, func(r Run) bool { return r.Class == class })
 	for i := range runs {
 		if r := &runs[i]; r.Class == class && r.Kind != runs[first].Kind {
-			return fmt.Errorf("probe: class %s, run %d on %s told %s, another told %s, want the same in all",
+			return fmt.Errorf("probe: class %s, run %d on %s said %s, another said %s, want the same in all",
 				o.Classes[class].Name,
 				r.Number+1, o.Devices[r.Device].Name, r.Kind, runs[first].Kind)
 		}

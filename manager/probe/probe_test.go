@@ -37,7 +37,7 @@ func options(runs int, classes ...probe.Bench) probe.Options {
 
 func steady(times map[string]float64) probe.Bench {
 	return func(_ context.Context, d device.Device) (probe.Reading, error) {
-		return probe.Reading{Time: times[d.Name], Kind: "told"}, nil
+		return probe.Reading{Time: times[d.Name], Kind: "said"}, nil
 	}
 }
 
@@ -53,7 +53,7 @@ func TestFindsSlowDevice(t *testing.T) {
 		if d.Name == "slot-2" {
 			x = 14
 		}
-		return probe.Reading{Time: x, Kind: "told"}, nil
+		return probe.Reading{Time: x, Kind: "said"}, nil
 	}
 	r, err := probe.Measure(context.Background(),
 		options(5, odd, steady(map[string]float64{"slot-0": .3, "slot-1": .2, "slot-2": .2})))
@@ -84,20 +84,20 @@ func TestTakesTurns(t *testing.T) {
 	note := func(name string) probe.Bench {
 		return func(_ context.Context, d device.Device) (probe.Reading, error) {
 			order = append(order, name+strings.TrimPrefix(d.Name, "slot-"))
-			return probe.Reading{Time: 1, Kind: "told"}, nil
+			return probe.Reading{Time: 1, Kind: "said"}, nil
 		}
 	}
 	o := options(3, note("a"), note("b"))
-	var told []int
-	o.Told = func(r probe.Run) { told = append(told, r.Device) }
+	var reported []int
+	o.Reported = func(r probe.Run) { reported = append(reported, r.Device) }
 	if _, err := probe.Measure(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(order, " "), "a0 a1 a2 b0 b1 b2 a2 a1 a0 b2 b1 b0 a0 a1 a2 b0 b1 b2"; got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
-	if len(told) != 18 || told[6] != 2 {
-		t.Errorf("reported %v", told)
+	if len(reported) != 18 || reported[6] != 2 {
+		t.Errorf("reported %v", reported)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestDriftHitsAllAlike(t *testing.T) {
 	n := 0.0
 	drift := func(context.Context, device.Device) (probe.Reading, error) {
 		n++
-		return probe.Reading{Time: 100 + n, Kind: "told"}, nil
+		return probe.Reading{Time: 100 + n, Kind: "said"}, nil
 	}
 	r, err := probe.Measure(context.Background(), options(4, drift))
 	if err != nil {
@@ -126,12 +126,12 @@ func TestParallel(t *testing.T) {
 	meet := func(ctx context.Context, _ device.Device) (probe.Reading, error) {
 		all.Done()
 		all.Wait() // for all three
-		return probe.Reading{Time: 1, Kind: "told"}, nil
+		return probe.Reading{Time: 1, Kind: "said"}, nil
 	}
 	turn := 0
 	o := options(3, meet)
 	o.Parallel = true
-	o.Told = func(probe.Run) {
+	o.Reported = func(probe.Run) {
 		if turn++; turn%3 == 0 {
 			all.Add(3)
 		}
@@ -161,8 +161,8 @@ func TestRefuses(t *testing.T) {
 		{none, "probe: no devices, want at least one"},
 		{options(3), "probe: no classes, want at least one"},
 		{options(3, good, fail), "probe: class B, run 1 on slot-0: no memory"},
-		{options(3, steady(nil)), "probe: class A, run 1 on slot-0: told 0, want a number > 0"},
-		{options(3, mixed), "probe: class A, run 2 on slot-0 told kind 1, another told kind 0, want the same in all"},
+		{options(3, steady(nil)), "probe: class A, run 1 on slot-0: said 0, want a number > 0"},
+		{options(3, mixed), "probe: class A, run 2 on slot-0 said kind 1, another said kind 0, want the same in all"},
 	} {
 		if _, err := probe.Measure(context.Background(), c.o); err == nil || err.Error() != c.want {
 			t.Errorf("%v\nwant %s", err, c.want)

@@ -80,7 +80,7 @@ func TestElasticResizesTraining(t *testing.T) {
 func (s *scene) measured(job sched.JobID, attempt int32, from int) float64 {
 	s.Helper()
 	n := 0
-	at := s.await(from, fmt.Sprintf("job %d attempt %d told its speed", job, attempt), func(e *sched.Event) bool {
+	at := s.await(from, fmt.Sprintf("job %d attempt %d said its speed", job, attempt), func(e *sched.Event) bool {
 		if e.Kind == sched.Progressed && e.Job == job && e.Attempt == attempt {
 			n++
 		}
@@ -94,17 +94,17 @@ func (s *scene) measured(job sched.JobID, attempt int32, from int) float64 {
 func (s *scene) wantAttempt(job sched.JobID, attempt int32, gpus, batch int, scale string) {
 	s.Helper()
 	slots, output := s.slots(job, attempt), s.output(job, attempt)
-	told, first := batchOf(s.T, output)
-	if len(slots) != gpus || told != batch || !strings.Contains(output, "scale "+scale+"\n") {
+	reported, first := batchOf(s.T, output)
+	if len(slots) != gpus || reported != batch || !strings.Contains(output, "scale "+scale+"\n") {
 		s.Errorf("attempt %d on slots %v with steps of %d samples, want %d slots, %d samples and scale %s:\n%.300s",
-			attempt, slots, told, gpus, batch, scale, output)
+			attempt, slots, reported, gpus, batch, scale, output)
 	}
 	if attempt == 1 {
 		return
 	}
 	before := s.output(job, attempt-1)
 	if want := fmt.Sprintf("TRAINYARD preempted step=%d", first); first == 0 || !strings.Contains(before, want) {
-		s.Errorf("attempt %d begins at step %d, want where the one before it ended:\n%s", attempt, first,
+		s.Errorf("attempt %d starts at step %d, want where the one before it ended:\n%s", attempt, first,
 			before[max(0, len(before)-300):])
 	}
 }

@@ -18,11 +18,12 @@ func TestPALLeavesSlowSlot(t *testing.T) {
 	if err := s.m.DrainGPUs(t.Context(), []sched.GPUID{0}, true); err != nil {
 		t.Fatal(err)
 	}
-	const train = `command: [sh, -c, 'case $TRAINYARD_DEVICES in slot-0) pace=75ms;; *) pace=25ms;; esac; exec "$0" --steps 100000 --report-every 1 --checkpoint-every 0 --step-time $pace', TRAINER]`
+	const train = `command: [sh, -c, 'case $TRAINYARD_DEVICES in slot-0) pace=75ms;; *) pace=25ms;; esac; exec "$0" ` +
+		`--steps 100000 --report-every 1 --checkpoint-every 0 --step-time $pace', TRAINER]`
 	peers := s.submit("jobs: [{name: peer, count: 4, model: net, " + train + "}]")
 	for j := range sched.JobID(4) {
 		n := 0
-		s.await(0, "the peers have told their speed", func(e *sched.Event) bool {
+		s.await(0, "the peers have said their speed", func(e *sched.Event) bool {
 			if e.Kind == sched.Progressed && e.Job == peers+j {
 				n++
 			}

@@ -14,14 +14,14 @@ import (
 )
 
 // victim trains, in steps of a twentieth of a second until there is a file NAME.enough, and saves every tenth. It keeps
-// a ledger: begin STEP, saved NANOSECONDS and end NANOSECONDS STEP, where the shell's clock stands. AT_TERM is what it
+// a ledger: start STEP, saved NANOSECONDS and end NANOSECONDS STEP, where the shell's clock stands. AT_TERM is what it
 // does when it is asked to stop.
 const victim = `
 dir=$TRAINYARD_CHECKPOINT_DIR
 n=$(cat "$dir/step" 2>/dev/null || echo 0)
 save() { echo $n > "$dir/step.tmp" && mv "$dir/step.tmp" "$dir/step" && echo saved $(date +%s%N) >> NAME.ledger && echo "TRAINYARD saved step=$n"; }
 trap 'AT_TERM; echo end $(date +%s%N) $n >> NAME.ledger; exit 1' TERM
-echo begin $n >> NAME.ledger
+echo start $n >> NAME.ledger
 while [ ! -e NAME.enough ]; do
 	sleep 0.05
 	n=$((n + 1))
@@ -61,7 +61,7 @@ func TestPromise16PreemptionsAreBounded(t *testing.T) {
 			}
 			s.started(job, int32(restart.DefaultRails.PerHour)+1)
 			last := s.submit("jobs: [{name: adversary, count: 3, command: [sleep, '0.1']}]")
-			s.await(0, "it goes on beside them", func(e *sched.Event) bool {
+			s.await(0, "it goes on next to them", func(e *sched.Event) bool {
 				return e.Kind == sched.Progressed && e.Job == job &&
 					e.Attempt == int32(restart.DefaultRails.PerHour)+1 && e.Value > steps+20
 			})
@@ -90,7 +90,7 @@ func ledgerOf(t *testing.T, path string) (lives []life) {
 		var word string
 		var x, y int64
 		n, _ := fmt.Sscan(line, &word, &x, &y)
-		if word == "begin" {
+		if word == "start" {
 			lives = append(lives, life{begin: int(x)})
 			continue
 		}
@@ -129,7 +129,7 @@ func (s *scene) checkLosses(job sched.JobID, grace time.Duration, lives []life, 
 			s.Errorf("attempt %d lost %v by the log, %v after its last checkpoint, grace %v", i+1, lost, unsaved, grace)
 		}
 		if next := lives[i+1].begin; next <= l.begin || saves && next != l.end || !saves && next != l.end/10*10 {
-			s.Errorf("attempt %d went from step %d to %d, the next begins at %d", i+1, l.begin, l.end, next)
+			s.Errorf("attempt %d went from step %d to %d, the next starts at %d", i+1, l.begin, l.end, next)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func newScene(t *testing.T, system string, devices device.Backend, settings map[
 	s := &scene{T: t, dir: t.TempDir(), news: make(chan struct{})}
 	s.options = manager.Options{Dir: filepath.Join(s.dir, "state"), Devices: devices, Place: "slots", Unit: "slot",
 		System: system, Settings: set,
-		Shim: []string{exe, "shim"}, Tell: 200 * time.Millisecond, Sinks: []eventlog.Sink{s}}
+		Shim: []string{exe, "shim"}, Report: 200 * time.Millisecond, Sinks: []eventlog.Sink{s}}
 	return s
 }
 

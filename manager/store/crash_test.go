@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // writeUntilKilled goes on with the log of dir for ever, and says the number of each batch once EndBatch has returned.
-// Told so by its second word, it dies by its own hand before a commit.
+// Said so by its second word, it dies by its own hand before a commit.
 func writeUntilKilled(dir string) error {
 	s, err := Open(dir)
 	if err != nil {

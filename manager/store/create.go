@@ -113,7 +113,7 @@ func empty(dir string) error {
 		ours := e.Name() == "lock" || e.Name() == "tokens.json" ||
 			strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), FileName)
 		if !ours {
-			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())
+			return fmt.Errorf("%w (there is %s): put the log back, or start in an empty folder", ErrForeign, e.Name())
 		}
 	}
 	return nil

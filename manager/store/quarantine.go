@@ -58,21 +58,21 @@ func unsummed(db *sql.DB) (seq uint64, noted bool, err error) {
 	return uint64(last), false, err
 }
 
-// Aside is an event that was taken out of the log, because it could not be believed.
-type Aside struct {
+// Quarantined is an event that was taken out of the log, because it could not be believed.
+type Quarantined struct {
 	Seq uint64
 	Why string
 }
 
-// Aside returns what was quarantined, in the order in which that was done.
-func (s *Store) Aside() (list []Aside, err error) {
+// Quarantined returns what was quarantined, in the order in which that was done.
+func (s *Store) Quarantined() (list []Quarantined, err error) {
 	rows, err := s.db.Query("select seq, why from aside order by rowid")
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var a Aside
+		var a Quarantined
 		if err := rows.Scan(&a.Seq, &a.Why); err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
@@ -89,8 +89,8 @@ func (s *Store) Last() (seq uint64, err error) {
 	return seq, nil
 }
 
-// SetAside takes the events from the one numbered seq to the end out of the log, durably. They are kept, see Aside.
-func (s *Store) SetAside(seq uint64, why string) error {
+// Exclude takes the events from the one numbered seq to the end out of the log, durably. They are kept, see Aside.
+func (s *Store) Exclude(seq uint64, why string) error {
 	tx, err := s.db.Begin()
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -102,18 +102,19 @@ func (s *Store) SetAside(seq uint64, why string) error {
 		_, err = tx.Exec("delete from log where seq >= ?", int64(seq))
 	}
 	if err = errors.Join(err, tx.Commit()); err != nil {
-		return fmt.Errorf("store: event %d cannot be set aside: %w", seq, err)
+		return fmt.Errorf("store: event %d cannot be quarantined: %w", seq, err)
 	}
 	return nil
 }
 
-// mostAside is how many events may be quarantined at once: what the last writes can have held.
-const mostAside = 1000
+// mostQuarantined is how many events may be quarantined at once: what the last writes can have held.
+const mostQuarantined = 1000
 
-// setDamagedAside quarantines what is damaged at the end of the log: the last pages that were written. What was damaged
+// quarantineDamaged quarantines what is damaged at the end of the log: the last pages that were written. What was
+// damaged
 // in the middle is found when the log is read, and refused; so is a log of which nothing else is left, or more than
 // last writes can have hit.
-func (s *Store) setDamagedAside() error {
+func (s *Store) quarantineDamaged() error {
 	seq, err := s.damagedFrom()
 	if err != nil || seq == 0 {
 		return err
@@ -122,10 +123,10 @@ func (s *Store) setDamagedAside() error {
 	if err != nil {
 		return err
 	}
-	if seq == 1 || last-seq >= mostAside {
+	if seq == 1 || last-seq >= mostQuarantined {
 		return damaged(seq)
 	}
-	return s.SetAside(seq, "its checksum is wrong")
+	return s.Exclude(seq, "its checksum is wrong")
 }
 
 // damaged is the error about an event that is not quarantined here, and what to do about it.

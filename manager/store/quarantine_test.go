@@ -23,13 +23,13 @@ func TestPromise09DamagedRows(t *testing.T) {
 		left         uint64 // events in the log; 0 = refused
 		says         string
 	}{
-		{"the last", flip + "= 18", 17, "set aside [18]"},
-		{"the last three", flip + ">= 16", 15, "set aside [16 17 18]"},
-		{"its number of a batch", "update log set batch = 2 where seq = 18", 17, "set aside [18]"},
-		{"its batch, a word", "update log set batch = 'x' where seq = 18", 17, "set aside [18]"},
-		{"its batch, bytes", "update log set batch = x'00ff' where seq >= 17", 16, "set aside [17 18]"},
-		{"its line, a number", "update log set line = 3 where seq = 18", 17, "set aside [18]"},
-		{"its checksum, a word", "update log set sum = 'x' where seq = 18", 17, "set aside [18]"},
+		{"the last", flip + "= 18", 17, "quarantined [18]"},
+		{"the last three", flip + ">= 16", 15, "quarantined [16 17 18]"},
+		{"its number of a batch", "update log set batch = 2 where seq = 18", 17, "quarantined [18]"},
+		{"its batch, a word", "update log set batch = 'x' where seq = 18", 17, "quarantined [18]"},
+		{"its batch, bytes", "update log set batch = x'00ff' where seq >= 17", 16, "quarantined [17 18]"},
+		{"its line, a number", "update log set line = 3 where seq = 18", 17, "quarantined [18]"},
+		{"its checksum, a word", "update log set sum = 'x' where seq = 18", 17, "quarantined [18]"},
 		{"a word in the middle", "update log set sum = 'x' where seq = 7", 0, "event 7 in trainyard.db is damaged"},
 		{"in the middle", flip + "= 7", 0, "event 7 in trainyard.db is damaged"},
 		{"in the middle and the last", flip + "in (7, 18)", 0, "event 7 in"},
@@ -56,13 +56,15 @@ func TestPromise09DamagedRows(t *testing.T) {
 					}
 				} else {
 					var seqs []uint64
-					list, asideErr := s.Aside()
+					list, quarantineErr := s.Quarantined()
 					for _, a := range list {
 						seqs = append(seqs, a.Seq)
 					}
-					if lines := strings.Count(log, "\n") - 1; err != nil || asideErr != nil || lines != int(c.left) ||
-						fmt.Sprint("set aside ", seqs) != c.says {
-						t.Errorf("%d events, set aside %v, %v, %v; want %d and %s", lines, seqs, err, asideErr, c.left,
+					if lines := strings.Count(log, "\n") - 1; err != nil || quarantineErr != nil ||
+						lines != int(c.left) ||
+						fmt.Sprint("quarantined ", seqs) != c.says {
+						t.Errorf("%d events, quarantined %v, %v, %v; want %d and %s", lines, seqs, err, quarantineErr,
+							c.left,
 							c.says)
 					}
 				}

@@ -53,7 +53,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.setDamagedAside(); err != nil {
+	if err := s.quarantineDamaged(); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, err), s.Close())
 	}
 	return s, nil
@@ -129,7 +129,7 @@ func (s *Store) open() error {
 	case err != nil:
 		return err
 	case info != nil && info.Size() == 0:
-		return fmt.Errorf("%s is empty: put the one that belongs here back, or begin in an empty folder", FileName)
+		return fmt.Errorf("%s is empty: put the one that belongs here back, or start in an empty folder", FileName)
 	}
 	if s.db, err = connect(path, "_pragma=journal_mode(wal)"); err != nil {
 		return err

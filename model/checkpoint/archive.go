@@ -134,7 +134,7 @@ func (a *archive) entry(in *bufio.Reader) error {
 		return whole(err)
 	}
 	if string(b[:4]) != "PK\x01\x02" || u16(b[28:]) > maxPath {
-		return fmt.Errorf("begins with %q and has a name of %d bytes, want an entry, and at most %d", b[:4],
+		return fmt.Errorf("starts with %q and has a name of %d bytes, want an entry, and at most %d", b[:4],
 			u16(b[28:]), maxPath)
 	}
 	rest := make([]byte, u16(b[28:])+u16(b[30:])+u16(b[32:]))

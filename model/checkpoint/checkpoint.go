@@ -65,7 +65,7 @@ func read(r io.ReaderAt, size int64) ([]Tensor, error) {
 		return nil, errors.New("a pickle without an archive, as old versions of torch.save wrote it, want " +
 			wantedKind)
 	}
-	return nil, fmt.Errorf("begins with %q, want %s", head[:4], wantedKind)
+	return nil, fmt.Errorf("starts with %q, want %s", head[:4], wantedKind)
 }
 
 // readAt fills b from r.

@@ -142,7 +142,7 @@ func TestFirstBytes(t *testing.T) {
 	}{
 		{nil, `checkpoint: f: 0 bytes, want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{[]byte("GGUF\x03\x00\x00\x00\x00\x00"),
-			`checkpoint: f: begins with "GGUF", want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
+			`checkpoint: f: starts with "GGUF", want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{legacy, `checkpoint: f: a pickle without an archive, as old versions of torch.save wrote it, want ` +
 			`safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{long, `checkpoint: f: a header of 100000001 bytes, want at most 100000000, and at most the 2 that follow`},

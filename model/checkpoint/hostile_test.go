@@ -88,7 +88,7 @@ func TestHostileArchives(t *testing.T) {
 		{[]packed{{name: "a/data.pkl", data: good, at: 7}, twelve, {name: "z", data: strings.Repeat("z", 200)}},
 			`checkpoint: f: archive: data.pkl of 98 bytes at 41703, want it before the directory, at 419`},
 		{[]packed{{name: strings.Repeat("n", 2000), data: ""}},
-			`checkpoint: f: archive: entry 0 of 1: begins with "PK\x01\x02" and has a name of 2000 bytes, want an ` +
+			`checkpoint: f: archive: entry 0 of 1: starts with "PK\x01\x02" and has a name of 2000 bytes, want an ` +
 				`entry, and at most 1024`},
 	} {
 		got, err := readBytes(pack(c.files...))
@@ -119,7 +119,7 @@ func TestHostileDirectory(t *testing.T) {
 		{10, 2, 0xfffe, `checkpoint: f: archive: entry 26 of 65534: unexpected EOF`},
 		{12, 4, 1 << 31, `checkpoint: f: archive: a directory of 2147483648 bytes at 5650, want it before byte 7329`},
 		{16, 4, 1 << 31, `checkpoint: f: archive: a directory of 1603 bytes at 2147483648, want it before byte 7329`},
-		{16, 4, 3, `checkpoint: f: archive: entry 0 of 26: begins with "\x04\x00\x00\b" and has a name of 24946 ` +
+		{16, 4, 3, `checkpoint: f: archive: entry 0 of 26: starts with "\x04\x00\x00\b" and has a name of 24946 ` +
 			`bytes, want an entry, and at most 1024`},
 	} {
 		b := bytes.Clone(good)

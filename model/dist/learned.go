@@ -133,7 +133,7 @@ func (l *Learned) Save(b []byte) []byte {
 // Load replaces the state by one that Save wrote. On error the state stays as it was.
 func (l *Learned) Load(b []byte) error {
 	if len(b) == 0 || b[0] != learnedFormat {
-		return fmt.Errorf("dist: load: %d bytes that do not begin with format %d", len(b), learnedFormat)
+		return fmt.Errorf("dist: load: %d bytes that do not start with format %d", len(b), learnedFormat)
 	}
 	var counts [3]int64
 	b = b[1:]

@@ -248,7 +248,7 @@ func TestLearnerSplit(t *testing.T) {
 	c.epoch(0, 15, 1)
 	c.epoch(0, 30, 2)
 	if c.h.Len() != 1 {
-		t.Errorf("%d sets are known, want that of b beside a alone", c.h.Len())
+		t.Errorf("%d sets are known, want that of b next to a alone", c.h.Len())
 	}
 	c.end(2, 31, sched.Finished, "")
 	c.epoch(0, 40, 3)
@@ -265,7 +265,7 @@ func TestLearnerSplitOOM(t *testing.T) {
 	p := interference.Place{GPU: "v100", Width: 2}
 	for _, other := range []string{"b", "c"} {
 		if is, err := c.h.Refused(p, []string{"a", other}); err != nil || !is {
-			t.Errorf("a beside %s: refused %v (%v), want true", other, is, err)
+			t.Errorf("a next to %s: refused %v (%v), want true", other, is, err)
 		}
 	}
 }

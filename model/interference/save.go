@@ -55,7 +55,7 @@ func appendFloat(b []byte, x float64) []byte {
 func (h *History) Load(b []byte) error {
 	d := &decoder{b: b}
 	if d.byte() != format {
-		return fmt.Errorf("interference: load: %d bytes that do not begin with format %d", len(b), format)
+		return fmt.Errorf("interference: load: %d bytes that do not start with format %d", len(b), format)
 	}
 	next := History{HalfLife: h.HalfLife, changes: h.changes}
 	for range d.uvarint() {

@@ -250,7 +250,7 @@ func (g *gavel) rates(typ, model string, width int32, partner string) error {
 	var x []float64
 	if err := g.dec.Decode(&x); err != nil || len(x) != 2 || !(x[0] >= 0 && x[0] <= 1e9) ||
 		!(x[1] >= 0 && x[1] <= 1e9) || wide != width {
-		return fmt.Errorf("rates of %s beside %s, want two numbers from 0 to 1e9 at equal width", model, other)
+		return fmt.Errorf("rates of %s next to %s, want two numbers from 0 to 1e9 at equal width", model, other)
 	}
 	g.pairs = append(g.pairs, Pair{Type: typ, Width: width, Models: [2]string{model, other},
 		Shared: [2]float64{x[0], x[1]}})

@@ -215,7 +215,7 @@ func TestNormSpeeds(t *testing.T) {
 			return s.Models[0] == a && s.Models[1] == b && s.Place.Width == width
 		})
 		if i < 0 {
-			t.Fatalf("no %s beside %s", a, b)
+			t.Fatalf("no %s next to %s", a, b)
 		}
 		return sets[i]
 	}
@@ -255,7 +255,7 @@ func TestTableErrors(t *testing.T) {
 		{gavel, `{"v100": 3}`, "line 1: want a mapping of jobs"},
 		{gavel, "{\"v100\": {\n\"x\": {}}}", `line 2: job "x", want one as in ('Model', 1)`},
 		{gavel, `{"v100": {"('A', 1)": {"null": -1}}}`, "line 1: rate of A alone, want a number from 0 to 1e9"},
-		{gavel, `{"v100": {"('A', 1)": {"('B', 2)": [1, 2]}}}`, "line 1: rates of A beside B, want two numbers from " +
+		{gavel, `{"v100": {"('A', 1)": {"('B', 2)": [1, 2]}}}`, "line 1: rates of A next to B, want two numbers from " +
 			"0 to 1e9 at equal width"},
 		{gavel, `{"v100": {"('A', 1)": {"null": 1, "('B', 1)": [1, 2]}}}`, "B on 1 v100 in a pair, but not alone"},
 		{gavel, `{"v100": {}, "v100": {}}`, `line 1: key "v100", want a mapping of GPU types, each once`},

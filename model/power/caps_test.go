@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// told says what the limit x does against the highest of c: limit, energy and time.
+// said says what the limit x does against the highest of c: limit, energy and time.
 func reported(c power.Caps, x power.Cap) string {
 	last := c[len(c)-1]
 	energy := percent(float64(x.Energy() / last.Energy()))

@@ -130,8 +130,8 @@ func TestDrawByHand(t *testing.T) {
 		tenants []power.Tenant
 		want    string
 	}{
-		{"nobody", 0, 0, nil, "[] total 100 idle 100"},
-		{"nobody, metered", 0, 130, nil, "[] total 130 idle 130"},
+		{"unknown", 0, 0, nil, "[] total 100 idle 100"},
+		{"no one, metered", 0, 130, nil, "[] total 130 idle 130"},
 		{"all of it", 1, 0, []power.Tenant{whole}, "[300] total 300 idle 0"},
 		{"half of it", .5, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: 1, Cap: 1}}, "[150] total 200 idle 50"},
 		{"half of it, half used", .25, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: .5, Cap: 1}},

@@ -128,7 +128,7 @@ func (m *Month) Save(b []byte) []byte {
 // Load replaces the state by one that Save wrote under the same rule. On error the state stays as it was.
 func (m *Month) Load(b []byte) error {
 	if len(b) != monthBytes || b[0] != monthFormat {
-		return fmt.Errorf("price: month: load: %d bytes, want %d that begin with format %d", len(b), monthBytes,
+		return fmt.Errorf("price: month: load: %d bytes, want %d that start with format %d", len(b), monthBytes,
 			monthFormat)
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[1+8*i:]) }

@@ -227,7 +227,7 @@ func (e *Estimator) basis(v *sched.View, j sched.JobID) basis {
 	return b
 }
 
-// told returns what is left by the steps that job j reports.
+// said returns what is left by the steps that job j reports.
 func (e *Estimator) reported(v *sched.View, j sched.JobID) (left time.Duration, ok bool) {
 	if int(j) >= len(e.whole) || e.whole[j] == 0 {
 		return 0, false

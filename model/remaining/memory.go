@@ -93,7 +93,7 @@ func (e *Estimator) LoadRest(b []byte) error {
 func loadSample(r *memo.Reader) (s sample) {
 	s.reported, s.last = int64(r.Uint(math.MaxInt64/2)), int64(r.Uint(math.MaxInt64))
 	s.works, s.ratios = loadWindow(r), loadWindow(r)
-	r.Want(s.reported <= s.works.seen && s.ratios.seen <= s.works.seen, "%d told and %d ratios of %d jobs", s.reported,
+	r.Want(s.reported <= s.works.seen && s.ratios.seen <= s.works.seen, "%d said and %d ratios of %d jobs", s.reported,
 		s.ratios.seen, s.works.seen)
 	return s
 }

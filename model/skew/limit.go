@@ -129,7 +129,7 @@ func (l *Limit) Save(b []byte) []byte {
 func (l *Limit) Load(b []byte) error {
 	const each = 9
 	if len(b) == 0 || b[0] != limitFormat {
-		return fmt.Errorf("skew: load: %d bytes that do not begin with format %d", len(b), limitFormat)
+		return fmt.Errorf("skew: load: %d bytes that do not start with format %d", len(b), limitFormat)
 	}
 	seen, n := binary.Uvarint(b[1:])
 	if n <= 0 || seen > math.MaxInt64 {

@@ -18,7 +18,7 @@ const (
 	maxName     = 256     // length of a tensor's name
 )
 
-// Wishes of errors.
+// Requests of errors.
 const (
 	wantedLine    = "tensor NAME BYTES or TIMESTAMP BYTES"
 	wantedTensor  = "tensor NAME BYTES"

@@ -159,7 +159,7 @@ func TestParseLogRefuses(t *testing.T) {
 		{"1 5\nNaN 5\n", `line 2: "NaN 5", want a finite timestamp`},
 		{"2 5\n1 5\n", `line 2: "1 5", want a timestamp >= 2, that of the message above`},
 		{"1 -5\n", `line 1: "1 -5", want bytes, a whole number in 1..1125899906842624`},
-		{"1 5\n2 5\n3 5\n", "line 3: all 3 messages are of 5 bytes, which does not tell where an iteration ends, " +
+		{"1 5\n2 5\n3 5\n", "line 3: all 3 messages are of 5 bytes, which does not show where an iteration ends, " +
 			"want lines tensor NAME BYTES"},
 		{"1 5\n2 6\n3 7\n", "line 3: the sizes of 3 messages do not repeat, want two whole iterations, each tensor " +
 			"as one message, and at most 1 foreign message in 100"},

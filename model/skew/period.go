@@ -29,7 +29,7 @@ func iteration(sizes []int64) ([]int64, error) {
 	case period > MaxTensors:
 		return nil, fmt.Errorf("%d messages in each iteration, want at most %d", period, MaxTensors)
 	case period == 1:
-		return nil, fmt.Errorf("all %d messages are of %d bytes, which does not tell where an iteration ends, want "+
+		return nil, fmt.Errorf("all %d messages are of %d bytes, which does not show where an iteration ends, want "+
 			"lines %s",
 			len(sizes), sizes[0], wantedTensor)
 	}

@@ -68,7 +68,7 @@ func FuzzTargetRuns(f *testing.F) {
 func checkError(t *testing.T, err error) {
 	t.Helper()
 	if text := err.Error(); !strings.HasPrefix(text, "speedup: ") || strings.Contains(text, "\n") {
-		t.Errorf("error %q, want one line that begins with speedup:", text)
+		t.Errorf("error %q, want one line that starts with speedup:", text)
 	}
 }
 

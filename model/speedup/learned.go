@@ -141,7 +141,7 @@ func (l *Learned) close(v *sched.View, e *sched.Event) {
 
 func (l *Learned) reported(v *sched.View, e *sched.Event) {
 	job := &v.Jobs[e.Job]
-	if job.Spec.Model == "" || len(job.GPUs) == 0 || !e.TellsRate() || !(e.Rate >= minRate && e.Rate <= maxRate) {
+	if job.Spec.Model == "" || len(job.GPUs) == 0 || !e.ReportsRate() || !(e.Rate >= minRate && e.Rate <= maxRate) {
 		return
 	}
 	key := keyOf(job)

@@ -48,7 +48,7 @@ type made struct {
 }
 
 // curveOf returns the curve of a stage, the one of last time if nothing has changed that it follows from: most of what
-// is told is of one stage, or of how long jobs are.
+// is reported is of one stage, or of how long jobs are.
 func (l *Learned) curveOf(key poolKey, p *pool, stage int, nominal cell, model *Overlap, seen []measured) Curve {
 	for stage >= len(p.made) {
 		p.made = append(p.made, made{})
@@ -186,7 +186,7 @@ func (r rates) mean() float64 {
 	return work / seconds
 }
 
-// told returns the rate in a stage, 0 = it was not seen.
+// said returns the rate in a stage, 0 = it was not seen.
 func (r rates) reported(stage int) float64 {
 	if stage >= len(r) {
 		return 0

@@ -92,7 +92,7 @@ func appendFloat(b []byte, x float64) []byte {
 // LoadRest replaces what is known by what SaveRest wrote. On error it stays as it was.
 func (l *Learned) LoadRest(b []byte) error {
 	if len(b) == 0 || b[0] != learnedFormat {
-		return fmt.Errorf("speedup: load: %d bytes that do not begin with format %d", len(b), learnedFormat)
+		return fmt.Errorf("speedup: load: %d bytes that do not start with format %d", len(b), learnedFormat)
 	}
 	d := decoder{b: b[1:]}
 	pools := make(map[poolKey]*pool)

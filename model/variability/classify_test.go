@@ -155,7 +155,7 @@ func TestClassOf(t *testing.T) {
 	} {
 		class, reported, err := s.ClassOf(c.seen)
 		if err != nil || class != c.want || reported != c.reported {
-			t.Errorf("%s: class %d, told %v, %v, want %d, %v", c.name, class, reported, err, c.want, c.reported)
+			t.Errorf("%s: class %d, said %v, %v, want %d, %v", c.name, class, reported, err, c.want, c.reported)
 		}
 	}
 	for _, bad := range [][]Seen{{{6, 1}}, {{-1, 1}}, {{0, 0}}, {{0, math.NaN()}}} {
@@ -187,8 +187,8 @@ func TestClassOfOnGoldenScores(t *testing.T) {
 			wrong++
 		}
 	}
-	t.Logf("%d of 400 told right, %d wrong, the others not", right, wrong)
+	t.Logf("%d of 400 said right, %d wrong, the others not", right, wrong)
 	if right < 300 || wrong > 0 {
-		t.Errorf("%d of 400 told right, %d wrong, want most and none", right, wrong)
+		t.Errorf("%d of 400 said right, %d wrong, want most and none", right, wrong)
 	}
 }

@@ -267,7 +267,7 @@ func (t *Tracker) Save(b []byte) []byte {
 // Load replaces the state by one that Save wrote for as many GPUs and classes. On error the state stays as it was.
 func (t *Tracker) Load(b []byte) error {
 	if len(b) == 0 || b[0] != trackerFormat {
-		return fmt.Errorf("variability: load: %d bytes that do not begin with format %d", len(b), trackerFormat)
+		return fmt.Errorf("variability: load: %d bytes that do not start with format %d", len(b), trackerFormat)
 	}
 	b = b[1:]
 	for _, want := range []int{t.gpus, t.classes} {

@@ -119,7 +119,7 @@ func TestLanes(t *testing.T) {
 				t.Fatalf("byte %d of %x, used %x, n %d", k, x, used, n)
 			}
 			if got := fitted >> (8 * k) & 255; got != min(g, uint64(n)-u) {
-				t.Fatalf("byte %d of %x beside %x in %d: %d", k, x, used, n, got)
+				t.Fatalf("byte %d of %x next to %x in %d: %d", k, x, used, n, got)
 			}
 			if g > 0 {
 				nodes++

@@ -65,6 +65,6 @@ func TestEasy(t *testing.T) {
 // Ensure that Stop ends the walk at a misfit.
 func TestStop(t *testing.T) {
 	if !(admit.Stop{}).Misfit(nil, nil, 0) || !(admit.Stop{}).May(nil, 0, nil) {
-		t.Error("Stop stops, and forbids nobody")
+		t.Error("Stop stops, and forbids no one")
 	}
 }

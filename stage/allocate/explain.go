@@ -16,10 +16,10 @@ var (
 	_ sched.Explainer = ByClass{}
 )
 
-// teller is a Rule that can say what it weighs.
-type teller interface {
-	// tell says the figures of claims[i], gpus being divided among claims.
-	tell(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact))
+// reporter is a Rule that can say what it weighs.
+type reporter interface {
+	// report says the figures of claims[i], gpus being divided among claims.
+	report(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact))
 }
 
 // Explain says the width and the batch size of job j, its scaling factors by width, and what the rule weighs, as of the
@@ -40,14 +40,14 @@ func (a *Divide) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	}
 	for t, claims := range a.claims {
 		if i := slices.IndexFunc(claims, func(c Claim) bool { return c.ID == j }); i >= 0 {
-			claims[i].tell(say)
-			if r, ok := a.Rule.(teller); ok {
-				r.tell(v, claims, i, a.divided(t), say)
+			claims[i].report(say)
+			if r, ok := a.Rule.(reporter); ok {
+				r.report(v, claims, i, a.divided(t), say)
 			}
 			return
 		}
 	}
-	a.tellLeftOut(v, j, say)
+	a.reportLeftOut(v, j, say)
 }
 
 // divided returns the GPUs of type t that were divided last: those beyond the fewest of all that took part, and these.
@@ -60,10 +60,10 @@ func (a *Divide) divided(t int) int {
 	return gpus
 }
 
-// tellLeftOut says why job j took no part in the last division.
-func (a *Divide) tellLeftOut(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+// reportLeftOut says why job j took no part in the last division.
+func (a *Divide) reportLeftOut(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	c := a.Rates.claim(v, j)
-	c.tell(say)
+	c.report(say)
 	if least, ok := c.Least(); ok {
 		say(sched.Fact{Name: "fewest", Value: float64(least), Unit: "GPUs"})
 	}
@@ -72,8 +72,8 @@ func (a *Divide) tellLeftOut(v *sched.View, j sched.JobID, say func(sched.Fact))
 	}
 }
 
-// tell says the factors of a claim at the widths that are possible.
-func (c *Claim) tell(say func(sched.Fact)) {
+// report says the factors of a claim at the widths that are possible.
+func (c *Claim) report(say func(sched.Fact)) {
 	var list []string
 	for k := c.Min; k <= min(c.Max, len(c.S)-1); k++ {
 		if c.S[k] > 0 {
@@ -86,11 +86,12 @@ func (c *Claim) tell(say func(sched.Fact)) {
 // mostCells bounds the table that is filled for one question: it takes 8 MiB, and some tens of milliseconds.
 const mostCells = 1 << 20
 
-// tell says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more and
+// report says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more
+// and
 // one less would make of it: +Inf where someone would have to leave. Then what each GPU is worth that there might be,
 // P(J, K) - P(J, K-1), from the first beyond the fewest of all up to twice those there are, where that is no table too
 // large.
-func (s *Sum) tell(_ *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
+func (s *Sum) report(_ *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
 	c := &claims[i]
 	if c.Move != 1 {
 		say(sched.Fact{Name: "other-widths-count", Value: c.Move})
@@ -151,9 +152,9 @@ func worthOf(t *elastic.Table, jobs, k int) string {
 	return fmt.Sprintf("%.3g", p-before)
 }
 
-// tell says how long the job takes to its end, and the relative gain of its next GPU, seen from before it and from
+// report says how long the job takes to its end, and the relative gain of its next GPU, seen from before it and from
 // after.
-func (AFSL) tell(v *sched.View, claims []Claim, i, _ int, say func(sched.Fact)) {
+func (AFSL) report(v *sched.View, claims []Claim, i, _ int, say func(sched.Fact)) {
 	c, left, width := &claims[i], leftOf(claims)[i], len(v.Jobs[claims[i].ID].Target)
 	sayEnd(c, left, width, say)
 	if now, later := elastic.Gains(&c.Job, width); later > 0 {
@@ -162,8 +163,8 @@ func (AFSL) tell(v *sched.View, claims []Claim, i, _ int, say func(sched.Fact)) 
 	}
 }
 
-// tell says how long the job takes to its end, and what each GPU of its next step takes off that.
-func (Optimus) tell(v *sched.View, claims []Claim, i, _ int, say func(sched.Fact)) {
+// report says how long the job takes to its end, and what each GPU of its next step takes off that.
+func (Optimus) report(v *sched.View, claims []Claim, i, _ int, say func(sched.Fact)) {
 	c, left, width := &claims[i], leftOf(claims)[i], len(v.Jobs[claims[i].ID].Target)
 	sayEnd(c, left, width, say)
 	say(sched.Fact{Name: "saved-by-a-gpu", Value: elastic.Saving(&c.Job, left, width), Unit: "s"})
@@ -176,8 +177,9 @@ func sayEnd(c *Claim, left float64, width int, say func(sched.Fact)) {
 	}
 }
 
-// tell says the fair share, the speedup over it, what another width counts for, and the widest that the job may become.
-func (p *Pollux) tell(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
+// report says the fair share, the speedup over it, what another width counts for, and the widest that the job may
+// become.
+func (p *Pollux) report(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
 	c, fair := &claims[i], fairShare(gpus, len(claims))
 	say(sched.Fact{Name: "fair-share", Value: float64(fair), Unit: "GPUs"})
 	if width := len(v.Jobs[c.ID].Target); width > 0 && width < len(c.S) {

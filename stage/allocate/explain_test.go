@@ -123,7 +123,7 @@ func TestExplainMore(t *testing.T) {
 		t.Errorf("of a job that is done: %s", got)
 	}
 	claims := []Claim{{Job: elastic.Job{S: []float64{0, 0, 0, 3}, Min: 3, Max: 3}, Move: 1}}
-	(&Sum{}).tell(v, claims, 0, 2, func(f sched.Fact) {
+	(&Sum{}).report(v, claims, 0, 2, func(f sched.Fact) {
 		if f.Name != "short-of-fewest" || f.Value != 1 {
 			t.Errorf("%+v, want that one GPU is missing", f)
 		}

@@ -32,6 +32,6 @@ func TestLeast(t *testing.T) {
 		t.Error("a job that never fits keeps others waiting")
 	}
 	if free := (&Divide{Rates: queue.Rates, Rule: Evenly{}}); free.Holds(v, 0) {
-		t.Error("nobody is admitted in order, and others wait")
+		t.Error("no one is admitted in order, and others wait")
 	}
 }

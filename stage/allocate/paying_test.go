@@ -31,7 +31,7 @@ func TestPaying(t *testing.T) {
 		{"50 % more for 10 %", []Claim{held(1, .9)}, scripted{2}, []int{2}},
 		{"7 % more for 10 %", []Claim{held(2, .9)}, scripted{3}, []int{2}},
 		{"7 % more for nothing", []Claim{held(2, 1)}, scripted{3}, []int{3}},
-		{"one GPU less for nobody", []Claim{held(4, .9)}, scripted{3}, []int{4}},
+		{"one GPU less for no one", []Claim{held(4, .9)}, scripted{3}, []int{4}},
 		{"one GPU less for one who waits", []Claim{held(4, .9), held(0, .9)}, scripted{3, 1}, []int{3, 1}},
 		{"one GPU less for a growth that does not pay", []Claim{held(2, .9), held(2, .9)}, scripted{3, 1}, []int{2, 2}},
 		{"one GPU less for a growth that pays", []Claim{held(1, .9), held(3, .9)}, scripted{2, 2}, []int{2, 2}},

@@ -30,7 +30,7 @@ func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 		job := &v.Jobs[j]
 		if have := int32(len(job.Target)); have > 0 {
 			want, c := b.Want(v, j)
-			g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c, Anew: drains(v, job)}
+			g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c, Again: drains(v, job)}
 			if want > have {
 				g.GPUs, g.Config = have, job.Config
 			}

@@ -41,7 +41,7 @@ var (
 
 // Observe learns from the rate at which a spread gang runs.
 func (s *LearnedSkew) Observe(v *sched.View, e *sched.Event) {
-	if !e.TellsRate() {
+	if !e.ReportsRate() {
 		return
 	}
 	j, slowdown := &v.Jobs[e.Job], 1/e.Rate

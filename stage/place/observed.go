@@ -67,7 +67,7 @@ func (o *Observed) Class(v *sched.View, j sched.JobID) int {
 
 // Observe notes the rate at which a job runs.
 func (o *Observed) Observe(v *sched.View, e *sched.Event) {
-	if !e.TellsRate() || math.IsInf(1/e.Rate, 1) {
+	if !e.ReportsRate() || math.IsInf(1/e.Rate, 1) {
 		return
 	}
 	job := &v.Jobs[e.Job]

@@ -40,7 +40,7 @@ func TestObservedTellsClass(t *testing.T) {
 	o := place.NewObserved(s)
 	for i, g := range []sched.GPUID{0, 1, 3, 5} {
 		if class := o.Class(v, 0); i < variability.MinSeen && class != 0 {
-			t.Fatalf("told class %d after %d GPUs", class, i)
+			t.Fatalf("said class %d after %d GPUs", class, i)
 		}
 		o.Observe(v, event(v, i%2, s.PM[2][g], g))
 		o.Observe(v, event(v, 3, s.PM[2][g], g))
@@ -116,7 +116,7 @@ func TestObservedSaves(t *testing.T) {
 					reported++
 				}
 				if class != j && class != 0 {
-					t.Fatalf("seed %d: model %s is told to be of class %d", seed, models[j], class)
+					t.Fatalf("seed %d: model %s is asked to be of class %d", seed, models[j], class)
 				}
 			}
 		}
@@ -126,7 +126,7 @@ func TestObservedSaves(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("told right %d times", reported)
+	t.Logf("said right %d times", reported)
 }
 
 // Ensure that what is remembered is bounded, whatever comes.

@@ -96,7 +96,7 @@ func TestThreeLevelsTwin(t *testing.T) {
 	}
 	t.Logf("%d placements, %d in a rack, %d wider than a node", placed, inRack, wide)
 	if inRack < 100 || wide < 100 {
-		t.Error("the cases tell little")
+		t.Error("the cases say little")
 	}
 }
 

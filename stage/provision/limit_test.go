@@ -29,7 +29,7 @@ func TestNothingIsRentedBeyondALimit(t *testing.T) {
 		{"wider than the limit", provision.Asked{PerUser: 8}, []sched.Job{job("a", 9), job("b", 5)}, 5},
 		{"together wider than the limit", provision.Asked{PerUser: 8},
 			[]sched.Job{job("a", 6), job("a", 3), job("a", 2), job("b", 8)}, 16},
-		{"beside one that holds GPUs, though it came later", provision.Asked{PerUser: 8},
+		{"next to one that holds GPUs, though it came later", provision.Asked{PerUser: 8},
 			[]sched.Job{job("a", 7), job("a", 2, 0, 1)}, 2},
 		{"may be narrower", provision.Asked{PerUser: 8, Narrows: true}, []sched.Job{wide, job("a", 1)}, 8},
 	} {

@@ -211,7 +211,7 @@ func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggle
 func (s *Stragglers) take(v *sched.View, now sched.Time, c straggler.Check) {
 	x := &s.gpus[c.GPU]
 	factor := max(variability.MinScore, min(variability.MaxScore, c.Factor))
-	s.fading = now // tell
+	s.fading = now // say
 	if !x.isOdd {
 		x.isOdd = true
 		s.odd = append(s.odd, c.GPU)
@@ -256,7 +256,7 @@ func (s *Stragglers) room(v *sched.View) bool {
 	return n*most <= len(v.GPUs)
 }
 
-// tell looks at the factors, which fade, and has them revised if one has changed enough.
+// say looks at the factors, which fade, and has them revised if one has changed enough.
 func (s *Stragglers) report(now sched.Time) {
 	s.fading = sched.Never
 	changed, kept := false, s.odd[:0]

@@ -157,8 +157,8 @@ func TestQuarantineMustPay(t *testing.T) {
 	}{
 		{"alone, others wait", false, 80, 0, 2.8, false},
 		{"alone, others wait, PAL", true, 80, 0, 2.8, false},
-		{"alone, nobody waits", false, 1, 0, 2.8, true},
-		{"alone, nobody waits, PAL", true, 1, 0, 2.8, false},
+		{"alone, no one waits", false, 1, 0, 2.8, true},
+		{"alone, no one waits, PAL", true, 1, 0, 2.8, false},
 		{"then in a gang of four", false, 16, 4, 2.8, true}, // costs 2.6 GPUs
 		{"then in a gang of two", false, 16, 2, 1.5, false}, // 0.7
 		{"then in a gang of two, PAL", true, 16, 2, 1.5, false},

@@ -83,7 +83,8 @@ func TestStarts(t *testing.T) {
 		// Job 1 has 20 GPU-seconds left, job 0 has 27; job 2 has 3, job 3 has 20.
 		{"srsf", func(w sched.Remainer) pipeline.Stages { return baseline.SRSF(p, baseline.Known{Work: w}) },
 			[]int{0, 1, 2, 3, 4}},
-		{"fewest-gpus", func(sched.Remainer) pipeline.Stages { return baseline.Preempting(order.FewestGPUs{})(p) }, []int{0, 23, 2, 3, 4}},
+		{"fewest-gpus", func(sched.Remainer) pipeline.Stages { return baseline.Preempting(order.FewestGPUs{})(p) },
+			[]int{0, 23, 2, 3, 4}},
 	} {
 		if got := starts(t, "1x4", rows, c.stages); !slices.Equal(got, c.want) {
 			t.Errorf("%s: starts %d, want %d", c.name, got, c.want)

@@ -231,8 +231,8 @@ func (b *book) same(v *sched.View, g, h sched.GPUID) bool {
 	return slices.Equal(b.on[g], b.on[h]) && (v.GPUs[g].Node == v.GPUs[h].Node || kindOf(v, g) == kindOf(v, h))
 }
 
-// beside returns the jobs on gpus, in order of ids, in dst.
-func (b *book) beside(gpus []sched.GPUID, dst []sched.JobID) []sched.JobID {
+// partner returns the jobs on gpus, in order of ids, in dst.
+func (b *book) partner(gpus []sched.GPUID, dst []sched.JobID) []sched.JobID {
 	dst = dst[:0]
 	for i, g := range gpus {
 		if i == 0 || !slices.Equal(b.on[g], b.on[gpus[i-1]]) {

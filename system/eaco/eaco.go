@@ -113,7 +113,7 @@ func (p *Params) validate() error {
 	case !(p.Slow >= 1):
 		return fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
 	case p.Alone < 1:
-		return fmt.Errorf("eaco: jobs of priority %d share with nobody, want a priority > 0", p.Alone)
+		return fmt.Errorf("eaco: jobs of priority %d share with no one, want a priority > 0", p.Alone)
 	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
 		return fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
 	}
@@ -242,13 +242,13 @@ func (d *Decider) alone(v *sched.View, id sched.JobID) string {
 	s := v.Jobs[id].Spec
 	switch {
 	case d.p.Most <= 1 || v.ShareLimit <= 1:
-		return "nobody does here"
+		return "no one does here"
 	case s.Share == sched.ShareNever:
 		return "it does not want to"
 	case s.Priority >= d.p.Alone:
 		return "of its priority"
 	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || !(s.GPUMemGB > 0):
-		return "model, epochs, use or memory is not told"
+		return "model, epochs, use or memory is not given"
 	case d.know.epoch(v, id) <= 0:
 		return "how long an epoch takes is unknown"
 	}
@@ -263,7 +263,7 @@ func (d *Decider) spreads(model string) bool {
 
 // give has job id hold set: on trial if others are there.
 func (d *Decider) give(v *sched.View, id sched.JobID, set []sched.GPUID, share bool, out *sched.Desired) {
-	d.crowd = d.beside(set, d.crowd)
+	d.crowd = d.partner(set, d.crowd)
 	trial := len(d.crowd) > 0
 	why := sched.Reason{Code: sched.WhyStarted}
 	if trial {

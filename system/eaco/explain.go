@@ -45,7 +45,7 @@ func (d *Decider) reportHeld(v *sched.View, j sched.JobID, say func(sched.Fact))
 	say(sched.Fact{Name: "slow-down-predicted", Value: slow})
 	d.reportLimit(v, j, slow, say)
 	for _, o := range d.open {
-		d.crowd = d.beside(d.held[o], d.crowd)
+		d.crowd = d.partner(d.held[o], d.crowd)
 		if !slices.Contains(d.crowd, j) {
 			continue
 		}
@@ -192,7 +192,7 @@ func (p *Pairs) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 func (p *Pairs) reportPartners(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	if !joinsOthers(v, j) {
 		say(sched.Fact{Name: "shares-with-nobody",
-			Text: "it does not want to, its model is not told, or nobody does here"})
+			Text: "it does not want to, its model is not given, or no one does here"})
 		return
 	}
 	p.singles(v, j)

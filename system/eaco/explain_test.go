@@ -43,9 +43,9 @@ func TestExplainWaiting(t *testing.T) {
 		{"memory", nil, func(running, _ *sched.JobSpec) { running.GPUMemGB = 99 },
 			"slow-down-limit=1.01\ngpus-it-may-have=0 GPUs\ngpus-short-of-memory=8 GPUs\nsets-looked-at=0"},
 		{"full", func(p *eaco.Params) { p.Most = 1 }, nil,
-			"slow-down-limit=1.01\nshares-with-nobody=nobody does here\ngpus-it-may-have=0 GPUs\ngpus-not-shared=8 " +
+			"slow-down-limit=1.01\nshares-with-nobody=no one does here\ngpus-it-may-have=0 GPUs\ngpus-not-shared=8 " +
 				"GPUs\nsets-looked-at=0"},
-		{"its wish", nil, func(_, waiting *sched.JobSpec) { waiting.Share = sched.ShareNever },
+		{"its request", nil, func(_, waiting *sched.JobSpec) { waiting.Share = sched.ShareNever },
 			"slow-down-limit=1.01\nshares-with-nobody=it does not want to\ngpus-it-may-have=0 " +
 				"GPUs\ngpus-not-shared=8 GPUs\nsets-looked-at=0"},
 		{"its user", func(p *eaco.Params) { p.UserGPUs = 12 }, nil, "slow-down-limit=1.01\nheld-by-its-user=8 GPUs\n"},
@@ -160,6 +160,6 @@ func TestExplainChangesNothing(t *testing.T) {
 		}
 	}
 	if trials == 0 {
-		t.Error("no trial was ever told")
+		t.Error("no trial was ever reported")
 	}
 }

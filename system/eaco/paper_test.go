@@ -70,7 +70,7 @@ func TestPredictions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%.3f", rows[c.job].JCTHours*est[0].Slow); got != c.want {
-			t.Errorf("%s beside %s: %s h, want %s", c.job, c.partner, got, c.want)
+			t.Errorf("%s next to %s: %s h, want %s", c.job, c.partner, got, c.want)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestHighPriority(t *testing.T) {
 	s.add(first, -1)
 	s.add(job(rows, "ResNet-18", 0), -1)
 	if got := s.decide(t, published(t, rows)); got != "B started 8" {
-		t.Errorf("%s, want the first by priority on B, and nobody else", got)
+		t.Errorf("%s, want the first by priority on B, and no one else", got)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestUndo(t *testing.T) {
 		[]interference.Member{{Model: "AlexNet"}, {Model: "VGG-16"}}, nil)
 	if err != nil || est[0].Weight != 2 ||
 		math.Abs(est[0].Slow-(0.45/alone+rows["AlexNet+VGG-16"].JCTHours/35.445)/2) > 1e-6 {
-		t.Errorf("beside VGG-16: %+v (%v), want the mean of the table and of what was measured", est[0], err)
+		t.Errorf("next to VGG-16: %+v (%v), want the mean of the table and of what was measured", est[0], err)
 	}
 }
 

@@ -55,7 +55,7 @@ func drawn(seed uint64, noise float64) *moving {
 }
 
 // missed returns how many of the jobs that were kept, or started alone, in time missed their deadline.
-func missed(m *moving, r *told) (kept, late int) {
+func missed(m *moving, r *reported) (kept, late int) {
 	for i := range m.jobs {
 		s, x := &m.jobs[i].Spec, &r.jobs[i]
 		if s.Deadline == 0 || r.late[s.Name] || !r.kept[s.Name] {
@@ -439,7 +439,7 @@ func TestWrongParams(t *testing.T) {
 		{func(p *eaco.Params) { p.Most = 9 }, "eaco: 9 jobs on a GPU, want 1 to 8"},
 		{func(p *eaco.Params) { p.Slow = 0.5 }, "eaco: slow-down limit 0.5, want a number >= 1 or inf"},
 		{func(p *eaco.Params) { p.Slow = math.NaN() }, "eaco: slow-down limit NaN, want a number >= 1 or inf"},
-		{func(p *eaco.Params) { p.Alone = -1 }, "eaco: jobs of priority -1 share with nobody, want a priority > 0"},
+		{func(p *eaco.Params) { p.Alone = -1 }, "eaco: jobs of priority -1 share with no one, want a priority > 0"},
 		{func(p *eaco.Params) { p.Patience = math.Inf(1) }, "eaco: patience +Inf, want a number > 0"},
 	} {
 		p := generic(t)

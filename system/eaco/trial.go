@@ -34,10 +34,7 @@ const (
 //  1. all keep their deadlines, or their limit, by what History says;
 //  2. none of the jobs there takes part in another trial, and id was not taken off them before;
 //  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over,
-//
-// and all goes on as
-//
-//	before then.
+//     and all goes on as before then.
 func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) refusal {
 	for i, g := range gpus {
 		if i == 0 || !d.same(v, g, gpus[i-1]) {
@@ -46,7 +43,7 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) refu
 			}
 		}
 	}
-	d.crowd = d.beside(gpus, d.crowd)
+	d.crowd = d.partner(gpus, d.crowd)
 	if len(d.crowd) > 0 && d.p.Unsaved.Protects(&v.Jobs[id]) {
 		return refusal{code: noSave, job: id}
 	}
@@ -177,7 +174,7 @@ func (d *Decider) started(v *sched.View, e *sched.Event) {
 
 // begin has the trial of newcomer id start at a time: whole epochs from then on count.
 func (d *Decider) begin(v *sched.View, id sched.JobID, from sched.Time) {
-	d.crowd = d.beside(d.held[id], d.crowd)
+	d.crowd = d.partner(d.held[id], d.crowd)
 	d.jobs[id].until = from.Add(d.lasts(v, id, d.others(id), 0))
 	for _, o := range d.crowd {
 		d.jobs[o].from, d.jobs[o].took = from, 0
@@ -207,7 +204,7 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 		if d.jobs[id].until == sched.Never { // no one saw it start
 			d.begin(v, id, max(v.Now, v.Jobs[id].WorkFrom))
 		}
-		d.crowd = d.beside(d.held[id], d.crowd)
+		d.crowd = d.partner(d.held[id], d.crowd)
 		others := d.others(id)
 		switch m, ends := &d.jobs[id], d.judge(v, id, others); {
 		case v.Now >= m.until && ends != keep:

@@ -168,8 +168,8 @@ type moving struct {
 	restart time.Duration
 }
 
-// told is what came of it.
-type told struct {
+// reported is what came of it.
+type reported struct {
 	metrics.Result
 	jobs  []metrics.Job
 	lines []string // what was decided about trials: hours, job, word
@@ -179,7 +179,7 @@ type told struct {
 }
 
 // Log notes what is decided.
-func (r *told) Log(v *sched.View, e *sched.Event) {
+func (r *reported) Log(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.Decided:
 		if e.Why.Code == sched.WhyKept {
@@ -203,7 +203,7 @@ func (r *told) Log(v *sched.View, e *sched.Event) {
 }
 
 // run simulates until all is done.
-func (m *moving) run(t testing.TB, build func(k eaco.Known) (sched.Decider, error), l *interference.Learner) *told {
+func (m *moving) run(t testing.TB, build func(k eaco.Known) (sched.Decider, error), l *interference.Learner) *reported {
 	t.Helper()
 	c, err := cluster.Load(fmt.Sprintf("%dx8:v100", m.nodes))
 	if err != nil {
@@ -231,7 +231,7 @@ func (m *moving) run(t testing.TB, build func(k eaco.Known) (sched.Decider, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, r := metrics.NewRecorder(len(m.jobs)), &told{kept: map[string]bool{}, late: map[string]bool{}}
+	rec, r := metrics.NewRecorder(len(m.jobs)), &reported{kept: map[string]bool{}, late: map[string]bool{}}
 	state := engine.NewState(eventlog.Header{ShareLimit: 4, Types: c.Types})
 	if err := engine.Run(context.Background(), state, d, dec,
 		engine.Options{Sinks: []eventlog.Sink{rec, r}}); err != nil {

@@ -107,7 +107,7 @@ func TestClassesAreObserved(t *testing.T) {
 	}
 	kept, reported := run(true)
 	if reported["dense"] != 0 || reported["sparse"] != 1 {
-		t.Errorf("told %v, want dense 0, sparse 1", reported)
+		t.Errorf("said %v, want dense 0, sparse 1", reported)
 	}
 	if lost, _ := run(false); lost != kept {
 		t.Errorf("saved and loaded all along the events differ")

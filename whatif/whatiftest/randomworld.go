@@ -164,7 +164,7 @@ func ScoresOf(gpus int, r *rand.Rand) *variability.Scores {
 	return s
 }
 
-// System makes Deciders of the named system that know what an oracle tells; ok is false if it needs more.
+// System makes Deciders of the named system that know what an oracle says; ok is false if it needs more.
 func (w *World) System(name string) (fresh whatif.System, shareLimit int, ok bool) {
 	info, err := system.Named(name)
 	if err != nil {

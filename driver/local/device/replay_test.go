@@ -171,7 +171,7 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := NewWatch(DefaultRule, p.list)
-	var told []string
+	var reported []string
 	last := []sched.GPUState{sched.GPUInUse, sched.GPUInUse}
 	for s, err := p.Sample(t.Context()); err == nil; s, err = p.Sample(t.Context()) {
 		o := owners(false)
@@ -182,14 +182,14 @@ func TestSession(t *testing.T) {
 		for i := range last {
 			if d := w.Of(i); d.State != last[i] {
 				last[i] = d.State
-				told = append(told, fmt.Sprintf("%s %s %d %s", s.At.Format("04:05"), d.Name, d.State, d.Why))
+				reported = append(reported, fmt.Sprintf("%s %s %d %s", s.At.Format("04:05"), d.Name, d.State, d.Why))
 			}
 		}
 	}
 	want := []string{"00:00 B 1 in use by process 200 (8.0 GiB)", "00:36 B 0 ", "01:02 A 3 87.9 GiB of its memory " +
 		"are in use by no process",
 		"01:20 B 2 it is not there", "01:26 A 0 ", "01:36 B 0 "}
-	if !slices.Equal(told, want) {
-		t.Errorf("%q, want %q", told, want)
+	if !slices.Equal(reported, want) {
+		t.Errorf("%q, want %q", reported, want)
 	}
 }

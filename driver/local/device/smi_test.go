@@ -116,7 +116,7 @@ func TestSample(t *testing.T) {
 				*r = Reading{70000, .98, 690, Unknown, 70, ThrottlePowerCap, true, "", true,
 					[]Process{{12, 69000}, {13, Unknown}}}
 			}), false},
-		{"nothing to tell", echo(row("GPU-a", bus, "[N/A]", "[Not Supported]", "ERR!", "[Unknown Error]", "N/A", "")),
+		{"nothing to say", echo(row("GPU-a", bus, "[N/A]", "[Not Supported]", "ERR!", "[Unknown Error]", "N/A", "")),
 			"", "", with(blank), false},
 		{"processes hidden", echo(idle), echo("GPU-a, [Insufficient Permissions], [N/A]"), "",
 			with(func(r *Reading) { r.Listed = false }), false},

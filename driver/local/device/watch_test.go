@@ -63,13 +63,13 @@ func TestJudge(t *testing.T) {
 		{"idle", users(), "in use", "", "in use"},
 		{"nothing known", Blank(), "in use", "", "in use"},
 		{"ours", users(7, 8), "in use", "", "in use"},
-		{"somebody's", users(200), "foreign", "in use by process 200 (4.0 GiB)", "foreign"},
-		{"somebody's beside ours", users(7, 200, 201), "foreign", "in use by process 200 (4.0 GiB), process 201 " +
+		{"someone's", users(200), "foreign", "in use by process 200 (4.0 GiB)", "foreign"},
+		{"someone's next to ours", users(7, 200, 201), "foreign", "in use by process 200 (4.0 GiB), process 201 " +
 			"(4.0 GiB)", "foreign"},
-		{"somebody's, of unknown memory", visitor, "foreign", "in use by process 200", "foreign"},
+		{"someone's, of unknown memory", visitor, "foreign", "in use by process 200", "foreign"},
 		{"a little memory", leaked(gib), "in use", "", "in use"},
-		{"memory of nobody", leaked(gib + 1), "stuck", "1.0 GiB of its memory are in use by no process", "in use"},
-		{"memory of somebody, hidden", hidden, "stuck", "70.0 GiB of its memory are in use by no process", "in use"},
+		{"memory of no one", leaked(gib + 1), "stuck", "1.0 GiB of its memory are in use by no process", "in use"},
+		{"memory of someone, hidden", hidden, "stuck", "70.0 GiB of its memory are in use by no process", "in use"},
 		{"memory of a display", display, "in use", "", "in use"},
 		{"memory of ours, unsaid", unsaid, "in use", "", "in use"},
 		{"a ghost", users(1000), "stuck", "4.0 GiB of its memory are in use by no process", "in use"},
@@ -103,7 +103,7 @@ func TestHysteresis(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"a short visit": {{0, users(), use, false}, {1, users(200), use, true}, {2, users(), use, false},
 			{3.5, users(201), use, true}, {4, users(), use, false}},
-		"somebody stays": {{0, users(), use, false}, {1, users(200), use, true}, {2, users(201), use, true},
+		"someone stays": {{0, users(), use, false}, {1, users(200), use, true}, {2, users(201), use, true},
 			{3, users(200), foreign, false}},
 		"and leaves": {{0, users(200), foreign, false}, {1, users(), foreign, true},
 			{2, users(200), foreign, false}, {3, users(), foreign, true}, {8, users(), use, false}},
@@ -177,9 +177,9 @@ func TestNothingToSave(t *testing.T) {
 		last, held := kinds[rng.IntN(len(kinds))], rng.IntN(2) == 0
 		w.See(shows(now, last), owners(held))
 		w.See(shows(now+5, last), owners(held))
-		anew := NewWatch(DefaultRule, []Device{{Name: "A"}})
-		anew.See(shows(now+5, last), owners(held))
-		if got, want := w.Of(0).Verdict, anew.Of(0).Verdict; got != want {
+		again := NewWatch(DefaultRule, []Device{{Name: "A"}})
+		again.See(shows(now+5, last), owners(held))
+		if got, want := w.Of(0).Verdict, again.Of(0).Verdict; got != want {
 			t.Fatalf("%+v after a history, %+v again, of %+v", got, want, last)
 		}
 	}
@@ -204,7 +204,7 @@ func TestCheck(t *testing.T) {
 		want  string
 	}{
 		{"free", false, []step{sees(0, users(), true)}, "map[]"},
-		{"nothing can be told", false, []step{sees(0, Blank(), true)}, "map[]"},
+		{"nothing can be reported", false, []step{sees(0, Blank(), true)}, "map[]"},
 		{"free in time", false, []step{sees(0, users(1000), false), sees(29, leaked(2000), false),
 			sees(29.9, leaked(500), true)}, "map[]"},
 		{"free at the last look", false, []step{sees(0, users(1000), false), sees(31, users(), true)}, "map[]"},
@@ -217,10 +217,10 @@ func TestCheck(t *testing.T) {
 			[]step{{0, &Sample{Partial: true}, nil, false}, {30, &Sample{Partial: true}, nil, true}},
 			"map[A:{3 it could not be looked at, 30s after the job on it ended}]"},
 		{"lost", false, []step{{0, &Sample{}, nil, true}}, "map[A:{2 it is not there}]"},
-		{"somebody came", false, []step{sees(0, users(1000), false), sees(1, users(200), true)},
+		{"someone came", false, []step{sees(0, users(1000), false), sees(1, users(200), true)},
 			"map[A:{1 in use by process 200 (4.0 GiB)}]"},
 		{"another job is there", true, []step{sees(0, users(7), true)}, "map[]"},
-		{"another job is there, and memory of nobody", true,
+		{"another job is there, and memory of no one", true,
 			[]step{sees(0, users(7, 1000), false), sees(9, users(7), true)}, "map[]"},
 		{"another job is there, and who has memory is hidden", true, []step{sees(0, shared, true)}, "map[]"},
 	} {
@@ -298,7 +298,7 @@ func TestMeterAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		var m Meter
-		now, joules, told, since := 0., 0., 0., 0.
+		now, joules, reported, since := 0., 0., 0., 0.
 		r := Blank()
 		r.Joules = 0
 		m.See(shows(0, r))
@@ -308,14 +308,14 @@ func TestMeterAddsUp(t *testing.T) {
 			r.Joules = joules
 			m.See(shows(now, r))
 			if rng.IntN(3) == 0 {
-				told, since = told+m.Take()["A"].Watts*(now-since), now
+				reported, since = reported+m.Take()["A"].Watts*(now-since), now
 			}
 		}
 		if last, ok := m.Take()["A"]; ok {
-			told += last.Watts * (now - since)
+			reported += last.Watts * (now - since)
 		}
-		if diff := told - joules; diff > 1e-6 || diff < -1e-6 {
-			t.Fatalf("reported %v J, want %v", told, joules)
+		if diff := reported - joules; diff > 1e-6 || diff < -1e-6 {
+			t.Fatalf("reported %v J, want %v", reported, joules)
 		}
 	}
 }

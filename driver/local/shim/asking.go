@@ -56,7 +56,7 @@ func identityOf(m *procs.Member) identity { return identity{m.PID, m.Start} }
 
 func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
 	return &asking{order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
-		ready: newReadiness(s, over.Told), seen: make(map[identity]int), asked: make(map[identity]notice),
+		ready: newReadiness(s, over.StopAsked), seen: make(map[identity]int), asked: make(map[identity]notice),
 		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool),
 		family: newFamily(nil)}
 }
@@ -67,7 +67,7 @@ func (a *asking) patience() time.Duration { return min(mostPatience, a.order.Gra
 // untilGone waits until the job's process and all others of the group have ended, and reports whether they did within
 // the grace. A shell that dies of SIGTERM at once must not cost the trainer that it started the time to save.
 func (a *asking) untilGone(done <-chan struct{}) bool {
-	end := a.over.Told.Add(a.order.Grace)
+	end := a.over.StopAsked.Add(a.order.Grace)
 	ended := false
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		began := time.Now()

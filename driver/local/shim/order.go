@@ -120,16 +120,16 @@ type Alive struct {
 
 // Over says how an attempt ended.
 type Over struct {
-	Code     int           `json:"code"`               // exit code; 128 + signal; 126, 127 if there is nothing to run
-	Stopped  bool          `json:"stopped"`            // it was asked to end before it did
-	Killed   bool          `json:"killed"`             // the grace was over: SIGKILL
-	Failed   string        `json:"failed,omitempty"`   // it never started: the machine's fault, said in words
-	Suspects []string      `json:"suspects,omitempty"` // devices that the failure speaks of
-	Grace    time.Duration `json:"grace,omitempty"`    // that was given
-	Text     string        `json:"text,omitempty"`     // for people
-	Started  time.Time     `json:"started,omitzero"`
-	Told     time.Time     `json:"told,omitzero"` // when it was asked to end
-	Ended    time.Time     `json:"ended"`
+	Code      int           `json:"code"`               // exit code; 128 + signal; 126, 127 if there is nothing to run
+	Stopped   bool          `json:"stopped"`            // it was asked to end before it did
+	Killed    bool          `json:"killed"`             // the grace was over: SIGKILL
+	Failed    string        `json:"failed,omitempty"`   // it never started: the machine's fault, said in words
+	Suspects  []string      `json:"suspects,omitempty"` // devices that the failure speaks of
+	Grace     time.Duration `json:"grace,omitempty"`    // that was given
+	Text      string        `json:"text,omitempty"`     // for people
+	Started   time.Time     `json:"started,omitzero"`
+	StopAsked time.Time     `json:"told,omitzero"` // when it was asked to end
+	Ended     time.Time     `json:"ended"`
 	// StartedBoot and EndedBoot are Started and Ended as time since the machine was booted, as BootID names it.
 	StartedBoot time.Duration `json:"started_boot,omitempty"`
 	EndedBoot   time.Duration `json:"ended_boot,omitempty"`
@@ -276,7 +276,8 @@ func (s State) SetEpoch(epoch int64) error {
 // Unreadable ends the names of what was quarantined in the folder, because it could not be read.
 const Unreadable = ".unreadable"
 
-// Quarantine gives what is at a name in the folder another one, in place of what had that before: it cannot be read, and
+// Quarantine gives what is at a name in the folder another one, in place of what had that before: it cannot be read,
+// and
 // is written again.
 func (s State) Quarantine(name string) error {
 	path := filepath.Join(string(s), name)
@@ -451,7 +452,7 @@ func openAppend(path string) (*os.File, error) {
 func (r RunDir) Log() (*os.File, error) { return openAppend(r.file("shim.log")) }
 
 // ErrBegun says that an attempt, or a later one, was started already, or may no longer be.
-var ErrBegun = errors.New("begun already")
+var ErrBegun = errors.New("started already")
 
 // Begin takes the lock of a job for attempt, which can be started once only, by whomever: by its shim, or by a manager
 // that wants it never to start. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun:

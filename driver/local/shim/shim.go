@@ -46,7 +46,7 @@ func Main(dir RunDir) int {
 	if err != nil {
 		return notBegun(err)
 	}
-	failpoint.Here("shim.begun")
+	failpoint.Here("shim.started")
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}),
 		epoch: o.Epoch}
 	if s.record, err = openRecord(dir); err != nil {
@@ -76,10 +76,10 @@ func Main(dir RunDir) int {
 func notBegun(err error) int {
 	switch {
 	case errors.Is(err, ErrFenced):
-		slog.Warn("not begun", "why", err)
+		slog.Warn("not started", "why", err)
 		return exitFenced
 	case errors.Is(err, ErrBegun), errors.Is(err, ErrHeld):
-		slog.Info("not begun", "why", err)
+		slog.Info("not started", "why", err)
 		return exitBegun
 	}
 	slog.Error("cannot start", "error", err)
@@ -241,7 +241,7 @@ func (s *shim) untilDone(group *procs.Group, main int, done <-chan struct{}, ove
 		return
 	case <-s.stop:
 	}
-	over.Stopped, over.Told = true, time.Now()
+	over.Stopped, over.StopAsked = true, time.Now()
 	ask := newAsking(s, group, main, over)
 	if ask.untilGone(done) {
 		return

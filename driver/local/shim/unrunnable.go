@@ -54,7 +54,7 @@ func unrunnable(o *Order, path string, err error) string {
 		return fmt.Sprintf("command %s: what the first line of %s names is not found, want the interpreter of a "+
 			"script, or a program's loader", program, path)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Sprintf("command %s: %s is no program of this machine and begins with no #!, want its interpreter "+
+		return fmt.Sprintf("command %s: %s is no program of this machine and starts with no #!, want its interpreter "+
 			"before it", program, path)
 	}
 	return fmt.Sprintf("command %s: %s", program, reason(err))

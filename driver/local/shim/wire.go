@@ -25,8 +25,8 @@ type say struct {
 	Ready bool   `json:"ready,omitempty"` // the job, asked to end, said to the manager that all is saved
 }
 
-// tell is a line from a shim to a manager.
-type tell struct {
+// report is a line from a shim to a manager.
+type report struct {
 	Up      *Alive `json:"up,omitempty"`      // the job's process runs
 	Over    bool   `json:"over,omitempty"`    // over.json is there
 	Refused string `json:"refused,omitempty"` // an order of a manager that is none any more
@@ -156,7 +156,7 @@ func (s *shim) hear(c *client, known func()) {
 		}
 		if refused := s.obey(order); refused != "" {
 			slog.Warn("refused", "why", refused)
-			_ = json.NewEncoder(c).Encode(tell{Refused: refused})
+			_ = json.NewEncoder(c).Encode(report{Refused: refused})
 			return
 		}
 		s.heard(c)
@@ -209,12 +209,12 @@ func (s *shim) inform(conn io.Writer, known, gone <-chan struct{}) {
 		s.mu.Unlock()
 		if alive != nil && known == nil && !up {
 			up = true
-			if out.Encode(tell{Up: alive}) != nil {
+			if out.Encode(report{Up: alive}) != nil {
 				return
 			}
 		}
 		if over {
-			_ = out.Encode(tell{Over: true})
+			_ = out.Encode(report{Over: true})
 			return
 		}
 		select {
@@ -245,7 +245,7 @@ type Conn struct {
 
 // Dial connects to the shim of a run directory; fs.ErrNotExist or ECONNREFUSED if none listens. What listens need be no
 // shim, as the job can write to the folder: no promise is drawn from what it says but that of its lock, see
-// State.Begin.
+// State.Start.
 func Dial(dir RunDir, epoch int64) (*Conn, error) {
 	address, held, err := dir.socket()
 	if err != nil {
@@ -293,7 +293,7 @@ const maxHeard = 64 << 10
 func (c *Conn) Watch(up func(*Alive)) error {
 	lines := json.NewDecoder(io.LimitReader(c.conn, maxHeard))
 	for {
-		var t tell
+		var t report
 		if err := lines.Decode(&t); err != nil {
 			return io.EOF
 		}

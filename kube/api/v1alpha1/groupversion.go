@@ -39,7 +39,7 @@ const (
 	AnnotationGPUs = "trainyard.dev/gpus"
 	// AnnotationReleased stands on a node that is given back.
 	AnnotationReleased = "trainyard.dev/released"
-	// AnnotationProgress is what a training process tells on its pod: a line of the training contract.
+	// AnnotationProgress is what a training process says on its pod: a line of the training contract.
 	AnnotationProgress = "trainyard.dev/progress"
 	// AnnotationContainer names, on a pod of a job, the container that trains: webhooks may put others before it.
 	AnnotationContainer = "trainyard.dev/container"

@@ -76,14 +76,14 @@ type SchedulerPolicySpec struct {
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s')",message="want a time of at least 1s, such as 10m"
 	StartTimeout metav1.Duration `json:"startTimeout,omitempty,omitzero"`
-	// Progress says where training processes tell how far they are: logs (standard output of the first rank),
+	// Progress says where training processes report how far they are: logs (standard output of the first rank),
 	// annotation (of its pod), none.
 	// +kubebuilder:validation:Enum=logs;annotation;none
 	// +kubebuilder:default=logs
 	Progress string `json:"progress,omitempty"`
 }
 
-// SchedulerPolicyStatus is what the controller last made durable beside the jobs.
+// SchedulerPolicyStatus is what the controller last made durable next to the jobs.
 type SchedulerPolicyStatus struct {
 	// Leader counts the controllers that have led; what an earlier one writes is refused.
 	Leader int64 `json:"leader,omitempty"`
@@ -94,13 +94,13 @@ type SchedulerPolicyStatus struct {
 	Origin  *metav1.Time `json:"origin,omitempty"`
 	// Jobs counts the numbers given to jobs.
 	Jobs int32 `json:"jobs,omitempty"`
-	// System is who decided last, with its settings; another begins anew with what it finds.
+	// System is who decided last, with its settings; another starts again with what it finds.
 	System string `json:"system,omitempty"`
 	GPUs   string `json:"gpus,omitempty"` // in use of all: "37 of 40"
 	// +optional
 	Running int32 `json:"running"`
 	// +optional
 	Waiting int32 `json:"waiting"`
-	// Message says what is wrong with the policy, or that a system began anew.
+	// Message says what is wrong with the policy, or that a system started again.
 	Message string `json:"message,omitempty"`
 }

@@ -175,7 +175,8 @@ type Checkpoint struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=60
 	GraceSeconds int64 `json:"graceSeconds,omitempty"`
-	// Path is where the job saves, told to it as TRAINYARD_CHECKPOINT_DIR; the template must mount something there that
+	// Path is where the job saves, given to it as TRAINYARD_CHECKPOINT_DIR; the template must mount something there
+	// that
 	// outlives pods.
 	// +kubebuilder:validation:MaxLength=1000
 	Path string `json:"path,omitempty"`
@@ -218,7 +219,7 @@ type TrainingJobStatus struct {
 	Phase Phase `json:"phase,omitempty"`
 	// Reason is the one reason that the job is where it is, for people.
 	Reason string `json:"reason,omitempty"`
-	// Attempt counts the attempts begun.
+	// Attempt counts the attempts started.
 	Attempt int32 `json:"attempt,omitempty"`
 	// GPUs is the width held, and the one wanted where that is another: "4", "2 of 4".
 	GPUs string `json:"gpus,omitempty"`
@@ -240,7 +241,7 @@ type TrainingJobStatus struct {
 	Lost string `json:"lost,omitempty"`
 	// LostSeconds is the same in seconds.
 	LostSeconds int64 `json:"lostSeconds,omitempty"`
-	// Progress is what the job told last, such as "step 1200 of 4000" or "epoch 3".
+	// Progress is what the job reported last, such as "step 1200 of 4000" or "epoch 3".
 	Progress string `json:"progress,omitempty"`
 	// Conditions are Scheduled, Running, Complete and Failed.
 	// +listType=map

@@ -87,9 +87,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.StringVar(&o.Metrics, "metrics", "", "`address` of the metrics, as :8080; default: none")
 	f.StringVar(&o.Health, "health", "", "`address` of /healthz and /readyz, as :8081; default: none")
 	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
-	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
+	f.BoolVar(&o.Observe, "observe", false, "decide and report what would be done, and write nothing")
 	log := f.String("log", "", "`file` to which events and decisions are added, for trainyard replay")
-	verbose := f.Bool("v", false, "tell more")
+	verbose := f.Bool("v", false, "report more")
 	if err := parse(f, args, usage, out); err != nil {
 		return err
 	}

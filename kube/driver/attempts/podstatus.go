@@ -39,7 +39,7 @@ type podStatus struct {
 }
 
 // deletedByOthers is what the text of a pod that others delete starts with, whether it was seen to go or is gone.
-const deletedByOthers = "somebody else deleted pod "
+const deletedByOthers = "someone else deleted pod "
 
 // statusOf returns what a pod shows of its rank. ours says that we deleted it, nodeGone that its node is no more.
 func statusOf(p *corev1.Pod, ours, nodeGone bool) podStatus {
@@ -78,7 +78,7 @@ func (s *podStatus) ended(p *corev1.Pod, t *corev1.ContainerStateTerminated, oth
 		s.stage = succeeded
 	case slices.Contains(unseen, t.Reason): // the exit code is made up
 		s.stage, s.unrun = lost, true
-		s.text = fmt.Sprintf("pod %s ended, and nobody saw how%s", p.Name, brackets(t.Reason, t.Message))
+		s.text = fmt.Sprintf("pod %s ended, and no one saw how%s", p.Name, brackets(t.Reason, t.Message))
 	case s.code != 0:
 		s.stage = failed
 		s.text = fmt.Sprintf("pod %s: exit code %d%s", p.Name, s.code, brackets(t.Reason, lastLine(t.Message)))
@@ -185,7 +185,7 @@ func waitsFor(p *corev1.Pod) (text, kind string, fault bool) {
 		return fmt.Sprintf("pod %s does not run yet", p.Name), "", true
 	}
 	text = fmt.Sprintf("pod %s does not run yet: node %s makes its volumes and images ready; "+
-		"its Events tell what is in the way", p.Name, p.Spec.NodeName)
+		"its Events say what is in the way", p.Name, p.Spec.NodeName)
 	return text, waitsReady, false
 }
 

@@ -113,7 +113,7 @@ func TestLook(t *testing.T) {
 				p.Status.ContainerStatuses[1].State.Terminated.Reason = "Unknown"
 			}), false, false,
 			podStatus{stage: lost, over: true, unrun: true, code: 255, at: origin,
-				text: "pod p ended, and nobody saw how (Unknown)"}},
+				text: "pod p ended, and no one saw how (Unknown)"}},
 		{"failed with last words", pod(corev1.PodFailed, 1, func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[1].State.Terminated.Message = "Traceback:\n  line 3\nout of memory\n\n"
 		}), false, false,
@@ -121,9 +121,9 @@ func TestLook(t *testing.T) {
 		{"failed as we stopped it", pod(corev1.PodFailed, 3, deleted), true, false,
 			podStatus{stage: leaving, code: 3, at: origin}},
 		{"deleted by others", pod(corev1.PodRunning, -1, deleted), false, false,
-			podStatus{stage: lost, at: origin, text: "somebody else deleted pod p"}},
+			podStatus{stage: lost, at: origin, text: "someone else deleted pod p"}},
 		{"exits with 0 when others end it", pod(corev1.PodSucceeded, 0, deleted), false, false,
-			podStatus{stage: lost, at: origin, text: "somebody else deleted pod p"}},
+			podStatus{stage: lost, at: origin, text: "someone else deleted pod p"}},
 		{"its node is gone", pod(corev1.PodRunning, -1, nil), true, true,
 			podStatus{stage: lost, text: "node n is gone"}},
 		{"its node is gone after it failed", pod(corev1.PodFailed, 3, nil), false, true,

@@ -109,7 +109,7 @@ func (o *Objects) create(ctx context.Context, a *Attempt,
 		case found != nil:
 			return retry(found)
 		case !ours && !isLeaving(there, a):
-			return Fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kind, want.GetName()))
+			return Fatal(fmt.Errorf("%s %s is there already and belongs to someone else", kind, want.GetName()))
 		case !ours, there.GetDeletionTimestamp() != nil && kind == "claim": // no pod of this attempt is there yet
 			return retry(fmt.Errorf("%s %s is on its way out", kind, want.GetName()))
 		}
@@ -156,7 +156,7 @@ func (o *Objects) joinClaim(ctx context.Context, a *Attempt, c Claim, tj *v1alph
 	case there.DeletionTimestamp != nil: // its last user left; it goes when the devices are given back
 		return retry(fmt.Errorf("claim %s is on its way out", want.Name))
 	case !claims.IsOurs(there):
-		return Fatal(fmt.Errorf("claim %s is there already and belongs to somebody else", want.Name))
+		return Fatal(fmt.Errorf("claim %s is there already and belongs to someone else", want.Name))
 	case observer.IsOf(there, a.UID):
 		return nil
 	}

@@ -61,10 +61,10 @@ func TestRestartAndAudit(t *testing.T) {
 	}
 
 	none := c.Config()
-	none.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
+	none.Impersonate = rest.ImpersonationConfig{UserName: "unknown"}
 	denied := kubernetes.NewForConfigOrDie(none).CoreV1().ConfigMaps("default")
 	if err := denied.Delete(ctx, "kept", metav1.DeleteOptions{}); err == nil {
-		t.Error("nobody may delete")
+		t.Error("no one may delete")
 	}
 
 	var writes []string
@@ -76,7 +76,7 @@ func TestRestartAndAudit(t *testing.T) {
 			writes = append(writes, r.User+" "+r.Verb+" "+r.Resource+" "+r.Name)
 		}
 	}
-	want := []string{"admin create configmaps kept", "nobody delete configmaps kept"}
+	want := []string{"admin create configmaps kept", "no one delete configmaps kept"}
 	if !slices.Equal(writes, want) {
 		t.Errorf("writes %q, want %q", writes, want)
 	}

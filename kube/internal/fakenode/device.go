@@ -33,7 +33,7 @@ func (b books) release(p *pod, gpus int) {
 	}
 }
 
-// wish is a GPU that a pod is to get.
+// request is a GPU that a pod is to get.
 type wanted struct {
 	gpu
 	holder
@@ -68,7 +68,7 @@ func (f *Fleet) mayShare(a, b holder, n int) bool {
 	return a.claim == b.claim
 }
 
-// wishes returns the GPUs that the pod is to get, or why it cannot start yet. Callers hold mu.
+// requests returns the GPUs that the pod is to get, or why it cannot start yet. Callers hold mu.
 func (f *Fleet) requests(p *pod) (requests []wanted, wait string) {
 	for _, ref := range p.first.Spec.ResourceClaims {
 		claim := f.claim(p.at, ref)

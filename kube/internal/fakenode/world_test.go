@@ -212,6 +212,6 @@ func (w *world) direct(claim string, p *corev1.Pod, node string, gpus ...int) {
 // unscheduled returns a pod that no scheduler looks at, for direct.
 func (w *world) unscheduled(name, node string, claims ...string) *corev1.Pod {
 	p := w.pod(name, node, claims...)
-	p.Spec.SchedulerName = "nobody"
+	p.Spec.SchedulerName = "unknown"
 	return p
 }

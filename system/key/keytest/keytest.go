@@ -42,7 +42,8 @@ var Cases = []Case{
 		`profiles="x.log", want MODEL=FILE,... such as vgg16=vgg16.log, each model once`},
 	{"a file that is not there", "tiresias-gittins", map[string]string{"distribution": "FOLDER/nowhere.csv"}, nil,
 		key.Absent,
-		`distribution: open FOLDER/nowhere.csv: no such file or directory; want a file with one column headed duration`},
+		`distribution: open FOLDER/nowhere.csv: no such file or directory; want a file with one column headed ` +
+			`duration`},
 	{"a damaged file", "tiresias-gittins", map[string]string{"distribution": "FOLDER/bad.csv"},
 		map[string]string{"bad.csv": "duration\nlong\n"},
 		key.Damaged, `dist: FOLDER/bad.csv: line 2: `},
@@ -54,7 +55,8 @@ var Cases = []Case{
 		`FOLDER/none.safetensors: checkpoint: 0 tensors, none of them of a floating-point type, want at least one`},
 	{"a table with a hole", "pal", map[string]string{"locality": "FOLDER/hole.csv"},
 		map[string]string{"hole.csv": "model_or_class,gpus_min,level,penalty\nnet,1,across,2\n"}, key.Damaged,
-		`variability: FOLDER/hole.csv: nothing is said of models and classes that are not named, want a row *,1,across,PENALTY, or the key locality_penalty`},
+		`variability: FOLDER/hole.csv: nothing is said of models and classes that are not named, want a row ` +
+			`*,1,across,PENALTY, or the key locality_penalty`},
 	{"classes without scores", "fifo", map[string]string{"classes": "FOLDER/classes.csv"},
 		map[string]string{"classes.csv": "model,class\na,A\n"},
 		key.Value, `classes=FOLDER/classes.csv: there are no classes without scores of GPUs; give --variability`},

@@ -46,7 +46,7 @@ func EndAll(t testing.TB, state shim.State) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("%s: its shim goes on %v after it was told to end", busy, patience)
+			t.Errorf("%s: its shim goes on %v after it was asked to end", busy, patience)
 			return
 		}
 	}
