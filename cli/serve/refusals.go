@@ -29,7 +29,7 @@ func notOurs(err error) error {
 
 // managerError gives an error about the state folder its exit code.
 func managerError(err error) error {
-	for _, conflict := range []error{store.ErrBusy, store.ErrForeign, manager.ErrOther} {
+	for _, conflict := range []error{store.ErrBusy, store.ErrForeign, store.ErrNotEmpty, manager.ErrOther} {
 		if errors.Is(err, conflict) {
 			return &term.CodedError{Code: term.ExitConflict, Err: err}
 		}

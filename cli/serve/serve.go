@@ -35,6 +35,7 @@ type serveFlags struct {
 	notify    string
 	keep      term.Days
 	keeps     bool // keep was given
+	restore   string
 }
 
 func newServe() *cobra.Command {
@@ -68,6 +69,8 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
 	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may submit jobs and control their own")
 	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
+	fs.StringVar(&f.restore, "restore", "",
+		"first fill the state folder, which must be empty, from `FILE` of trainyard backup")
 	fs.Var(&f.keep, "keep", "remove run folders of jobs that have been done for this `TIME`, as 30d; checkpoints stay")
 	return cmd
 }
@@ -93,13 +96,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.begun = kept.Folder(dir).Slots()
-	o, err := f.options(cmd.Context(), cmd)
-	if err != nil {
-		return err
-	}
-	o.Dir, o.Keep = dir, time.Duration(f.keep)
-	err = refused(o.Check(cmd.Context()))
+	o, err := f.folderOptions(cmd, dir)
 	if err != nil {
 		return err
 	}
@@ -135,6 +132,29 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return nil
 	}
 	return err
+}
+
+// folderOptions are the options of the manager of a folder, which is restored first if it is to be. What the command
+// line has wrong is found before that.
+func (f *serveFlags) folderOptions(cmd *cobra.Command, dir string) (manager.Options, error) {
+	o, err := f.checked(cmd, dir)
+	if err != nil || f.restore == "" {
+		return o, err
+	}
+	if err := f.restoreInto(cmd, dir); err != nil {
+		return o, err
+	}
+	return f.checked(cmd, dir) // the folder says how many slots there are
+}
+
+// checked are the options of the manager of a folder as it is.
+func (f *serveFlags) checked(cmd *cobra.Command, dir string) (o manager.Options, err error) {
+	f.begun = kept.Folder(dir).Slots()
+	if o, err = f.options(cmd.Context(), cmd); err != nil {
+		return o, err
+	}
+	o.Dir, o.Keep = dir, time.Duration(f.keep)
+	return o, refused(o.Check(cmd.Context()))
 }
 
 // check names the first flag that is wrong.
@@ -219,6 +239,7 @@ func goOn(m *manager.Manager, dir string) string {
 func Verbs() []*cobra.Command {
 	return []*cobra.Command{
 		newServe(),
+		newBackup(),
 		newDoctor(),
 		newProbe(),
 	}

@@ -96,6 +96,16 @@ func CheckFolder(dir string) error {
 	return nil
 }
 
+// CheckFile refuses a file whose content is to be trusted if another user than this one and root owns it or can write
+// it. A link counts as what it leads to. The error wraps ErrOthers.
+func CheckFile(path string) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	return closed(path)
+}
+
 // checkParent refuses a folder in which another user can put something in the place of what is ours.
 func checkParent(path string) error {
 	info, err := os.Lstat(path)

@@ -12,3 +12,6 @@ func CheckPath(string) error { return nil }
 
 // CheckFolder checks nothing: no manager serves here.
 func CheckFolder(string) error { return nil }
+
+// CheckFile checks nothing: no manager serves here.
+func CheckFile(string) error { return nil }

@@ -27,6 +27,9 @@ var mailPoints = []string{"mailbox.posted", "mailbox.taken", "mailbox.durable"}
 var shimPoints = []string{"shim.started", "shim.grouped", "shim.started", "shim.alive", "shim.over.before",
 	"shim.over.after"}
 
+// restorePoints are those of a folder that is restored from a backup, in this order.
+var restorePoints = []string{"restore.written", "restore.named"}
+
 // once are those that a manager passes once only.
 var once = []string{"epoch", "synced"}
 
@@ -53,7 +56,7 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := slices.Concat(births, points, mailPoints, shimPoints)
+	known := slices.Concat(births, points, mailPoints, shimPoints, restorePoints)
 	slices.Sort(known)
 	slices.Sort(found)
 	if !slices.Equal(found, known) {

@@ -45,7 +45,7 @@ func create(dir string) error {
 		return err
 	}
 	temp := filepath.Join(dir, newName)
-	if err := errors.Join(remove(temp), remove(temp+"-journal")); err != nil {
+	if err := errors.Join(remove(temp), remove(temp+"-journal"), remove(filepath.Join(dir, newTokens))); err != nil {
 		return err
 	}
 	// commands and their environment are no one else's business

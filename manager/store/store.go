@@ -131,6 +131,11 @@ func (s *Store) open() error {
 	case info != nil && info.Size() == 0:
 		return fmt.Errorf("%s is empty: put the one that belongs here back, or start in an empty folder", FileName)
 	}
+	if _, missing := os.Lstat(filepath.Join(s.dir, newTokens)); missing == nil { // a Restore was stopped at its end
+		if failed := finish(s.dir); failed != nil {
+			return failed
+		}
+	}
 	if s.db, err = connect(path, "_pragma=journal_mode(wal)"); err != nil {
 		return err
 	}
@@ -193,6 +198,9 @@ func (s *Store) Close() error {
 	var err error
 	if s.db != nil {
 		err = s.db.Close()
+	}
+	if s.lock == nil { // see OpenCopy
+		return err
 	}
 	return errors.Join(err, s.lock.Close())
 }

@@ -1,0 +1,199 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trainyard/trainyard/manager/access"
+	"github.com/trainyard/trainyard/manager/backup"
+	"github.com/trainyard/trainyard/manager/store"
+)
+
+// BackedUp says what a backup has.
+type BackedUp struct {
+	Made    time.Time // when the log was copied, as the clock was
+	Events  uint64    // in the log
+	Jobs    int       // that the log knows
+	Running int       // of these, that had an attempt
+	Tokens  bool      // the folder has tokens
+	Bytes   int64     // of the file
+}
+
+// Backup writes the log of a folder, as it is after some batch, and its tokens to a new file that only its owner can
+// read. The folder may be served meanwhile. A file that is there is an error that wraps fs.ErrExist, a folder without a
+// log one that wraps fs.ErrNotExist. A log that no manager could start from is an error too. After an error there is no
+// file.
+func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err error) {
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if failed := out.Close(); err == nil {
+			err = failed
+		}
+		if err != nil {
+			err = errors.Join(err, os.Remove(file))
+		}
+	}()
+	temp, err := os.CreateTemp(filepath.Dir(file), ".trainyard-backup-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	b := &BackedUp{Made: time.Now().UTC()}
+	if err := store.CopyTo(ctx, dir, temp.Name()); err != nil {
+		return nil, err
+	}
+	if err := b.look(temp.Name()); err != nil {
+		return nil, fmt.Errorf("manager: %s: the log cannot be used, so it was not backed up: %w; `trainyard doctor "+
+			"--repair` makes what can be used of it whole", dir, err)
+	}
+	if err := b.write(dir, temp.Name(), out, version); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// look finds out what a copy of a log has, and whether a manager can start from it.
+func (b *BackedUp) look(path string) error {
+	s, err := store.OpenCopy(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.count(s), s.Close())
+}
+
+func (b *BackedUp) count(s *store.Store) error {
+	k := &keeper{Store: s, dir: "the log", before: math.MaxInt64}
+	state, _, err := k.fold()
+	if err != nil {
+		return err
+	}
+	if b.Events, err = s.Last(); err != nil {
+		return err
+	}
+	jobs := state.View().Jobs
+	b.Jobs, b.Running = len(jobs), 0
+	for i := range jobs {
+		if jobs[i].HoldsDevices() {
+			b.Running++
+		}
+	}
+	return nil
+}
+
+// write writes the backup of a folder whose log was copied to log.
+func (b *BackedUp) write(dir, log string, out *os.File, version string) error {
+	w, err := backup.NewWriter(out, backup.Head{Made: b.Made, Version: version})
+	if err != nil {
+		return err
+	}
+	from, err := os.Open(log) // not as it was made: the database may have another file by now
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if failed := w.Add(backup.Log, from); failed != nil {
+		return failed
+	}
+	tokens, err := os.ReadFile(filepath.Join(dir, access.TokensName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		b.Tokens = true
+		if failed := w.Add(backup.Tokens, bytes.NewReader(tokens)); failed != nil {
+			return failed
+		}
+	}
+	if failed := errors.Join(w.Close(), out.Sync()); failed != nil {
+		return failed
+	}
+	info, err := out.Stat()
+	if err != nil {
+		return err
+	}
+	b.Bytes = info.Size()
+	return syncDir(filepath.Dir(out.Name()))
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Restore makes an empty folder, or one that is not there, that of the manager whose backup a file is: whole or not at
+// all, whenever it is stopped. An error about the file wraps backup.ErrBroken, store.ErrNotEmpty says that the folder
+// is not empty, store.ErrBusy that another manager has it, access.ErrOthers that the file may be another user's. After
+// an error the folder is as it was.
+func Restore(file, dir string) (*BackedUp, error) {
+	if err := access.CheckFile(file); err != nil {
+		return nil, err
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("manager: %s is no regular file: %w", file, backup.ErrBroken)
+	}
+	b := &BackedUp{Bytes: info.Size()}
+	_, err = backup.Read(in, func(string, io.Reader) error { return nil }) // before the folder is touched
+	if err == nil {
+		_, err = in.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("manager: %s: %w", file, err)
+	}
+	to, err := store.Restore(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = b.restore(in, to)
+	if failed := errors.Join(err, to.Close()); failed != nil {
+		return nil, fmt.Errorf("manager: %s: %w", file, failed)
+	}
+	return b, nil
+}
+
+// restore fills a folder from a backup.
+func (b *BackedUp) restore(in io.Reader, to *store.Restoring) error {
+	head, err := backup.Read(in, func(name string, r io.Reader) error {
+		if name == backup.Log {
+			return to.Write(r)
+		}
+		b.Tokens = true
+		return to.Tokens(r)
+	})
+	if err != nil {
+		return err
+	}
+	b.Made = head.Made
+	s, err := to.Open()
+	if err == nil {
+		err = errors.Join(b.count(s), s.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s in it: %w: %w", backup.Log, err, backup.ErrBroken)
+	}
+	return to.Commit()
+}
