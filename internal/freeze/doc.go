@@ -9,9 +9,9 @@
 //     Experiments that take longer than seconds are left out: elastic.
 //   - live/: event logs of real processes, whole, and in parts that start with a packed state and memory. A replay must
 //     decide every decision again alike (TestReplay).
-//   - state/: the state folder of a manager, with jobs in every state. The present program must take it over and keep
-//     its log (TestTakeOver). With -tags handover, an older program takes part: running jobs go from it to the present
-//     one and back (TestHandBack, make handover BASE=COMMIT).
+//   - state/: state folders of managers, with jobs in every state, and one of each schema. The present program must
+//     take each over and keep its log (TestTakeOver, TestPromise25EachSchema). With -tags handover, an older program
+//     takes part: running jobs go from it to the present one and back (TestHandBack, make handover BASE=COMMIT).
 //   - inventory/: verbs, flags, exit codes, keys, names, routes, schemas and metrics. There may be more of them, and
 //     sentences may change; what is listed stays (TestCommands, TestKeys, TestAPI).
 //

@@ -65,6 +65,51 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// oldSchemas are state folders as oldState, one of each schema that was released: of the database, whose rows had no
+// checksum in version 1, and of the log. Their write-ahead logs are as the manager left them.
+var oldSchemas = map[string]string{
+	"database 1, log v1": "testdata/state/schema1.tar.gz",
+	"database 2, log v2": "testdata/state/schema2.tar.gz",
+}
+
+// inOldSchemas is how their jobs must stand.
+var inOldSchemas = map[string]job{
+	"done-1": {ID: 0, State: "done", Outcome: "finished", Attempt: 1},
+	"failed": {ID: 1, State: "done", Outcome: "failed", Attempt: 1},
+	"runs":   {ID: 2, State: "running", Attempt: 2},
+	"wide":   {ID: 3, State: "held", Attempt: 0},
+	"held":   {ID: 4, State: "done", Outcome: "finished", Attempt: 1},
+}
+
+// Promise 25: the present program takes over a folder of each schema that was released: all jobs are known, each byte
+// of the log is kept and replays, and what is backed up of it is restored.
+func TestPromise25EachSchema(t *testing.T) {
+	for name, archive := range oldSchemas {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := []string{"--slots", "2", "--system", "fifo-skip"}
+			dir := unpackState(t, archive)
+			if out, code, stderr := dir.exit(t, program, "backup", "--state", "state", "x.backup"); code != 0 {
+				t.Fatalf("backup before it is served: exit code %d\n%s%s", code, out, stderr)
+			}
+			m := dir.serve(t, program, flags...)
+			m.stands(t, inOldSchemas)
+			m.keeps(t, dir.read(t, "log.jsonl"))
+			if out := m.do(t, "logs", "done-1"); string(out) != "TRAINYARD step=1\nTRAINYARD done\n" {
+				t.Errorf("logs done-1: %q", out)
+			}
+			m.end(t)
+			if err := os.RemoveAll(filepath.Join(string(dir), "state")); err != nil {
+				t.Fatal(err)
+			}
+			m = dir.serve(t, program, append(flags, "--restore", "x.backup")...)
+			m.stands(t, inOldSchemas)
+			m.keeps(t, dir.read(t, "log.jsonl"))
+			m.end(t)
+		})
+	}
+}
+
 // stands waits until all jobs stand as they must.
 func (m *manager) stands(t *testing.T, want map[string]job) {
 	t.Helper()
