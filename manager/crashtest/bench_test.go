@@ -98,13 +98,13 @@ func BenchmarkKnown(b *testing.B) {
 		list.of(d, l, "ps")
 	}
 	list.report(b, "ps")
-	rss := memory(b, l.cmd.Process.Pid)
+	rss := residentMiB(b, l.cmd.Process.Pid)
 	l.kill()
 	began := time.Now()
 	l = d.up()
 	b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-restart")
 	b.ReportMetric(rss, "MiB")
-	b.ReportMetric(memory(b, l.cmd.Process.Pid), "MiB-restarted")
+	b.ReportMetric(residentMiB(b, l.cmd.Process.Pid), "MiB-restarted")
 	d.end(l)
 }
 
@@ -177,8 +177,8 @@ func ticks(t testing.TB, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// memory returns the resident memory of a process in MiB.
-func memory(b *testing.B, pid int) float64 {
+// residentMiB returns the resident memory of a process in MiB.
+func residentMiB(b testing.TB, pid int) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
