@@ -226,6 +226,7 @@ func TestTold(t *testing.T) {
 func FuzzProgress(f *testing.F) {
 	f.Add([]byte("TRAINYARD step=120 epoch=3\nTRAINYARD done\n"), uint16(3))
 	f.Add([]byte("TRAINYARD step=9223372036854775807\nTRAINYARD step=1"), uint16(1))
+	f.Add([]byte("TRAINYARD step=1\r"), uint16(1))
 	f.Add(bytes.Repeat([]byte("TRAINYARD step=1 "), 300), uint16(4096))
 	f.Fuzz(func(t *testing.T, text []byte, size uint16) {
 		parts, lines := newReader(), newReader()
@@ -237,9 +238,13 @@ func FuzzProgress(f *testing.F) {
 				t.Fatalf("work %v", w)
 			}
 		}
-		all := strings.Split(string(text), "\n")
-		for _, line := range all[:len(all)-1] {
-			lines.take(progress.Output, []byte(line+"\n"), lines.now)
+		for rest := text; ; { // bars end their lines otherwise
+			end := bytes.IndexAny(rest, "\r\n") + 1
+			if end == 0 {
+				break
+			}
+			lines.take(progress.Output, rest[:end], lines.now)
+			rest = rest[end:]
 		}
 		if parts.facts() != lines.facts() {
 			t.Fatalf("%+v, want %+v", parts.facts(), lines.facts())

@@ -117,17 +117,16 @@ func TestNothingToRun(t *testing.T) {
 	if err := os.WriteFile(plain, []byte("not a program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := program(t, "script", "#!/no/such/interpreter\n")
-	neither := program(t, "neither", "not a program")
 	missing := filepath.Join(dir, "missing")
+	script := program(t, "script", "#!"+missing+"\n")
+	neither := program(t, "neither", "not a program")
 	cases := []struct {
 		program, dir, text string
 		code               int32
 	}{
 		{"trainyard-no-such-program", dir, "command trainyard-no-such-program: not found in PATH (/bin:/usr/bin), " +
 			"want its path, or its folder there", 127},
-		{"/no/such/program", dir, "command /no/such/program: /no/such/program: no such file or directory, want a " +
-			"program", 127},
+		{missing, dir, "command " + missing + ": " + missing + ": no such file or directory, want a program", 127},
 		{"./missing", dir, "command ./missing: " + missing + ": no such file or directory, want a program", 127},
 		{plain, dir, "command " + plain + ": " + plain + " is not executable (permission denied), want chmod +x, or " +
 			"its interpreter before it", 126},
@@ -213,7 +212,7 @@ func exchanger(n int) decide {
 // Ensure that a shim that cannot do its work is tried again after a rest only.
 func TestShimCannotStart(t *testing.T) {
 	t.Parallel()
-	for name, command := range map[string][]string{"missing": {"/no/such/shim"}, "fails": {"false"}} {
+	for name, command := range map[string][]string{"missing": {filepath.Join(t.TempDir(), "shim")}, "fails": {"false"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list, _ := jobs(t, time.Second, "exit 0")

@@ -76,7 +76,7 @@ func TestList(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (&SMI{Command: "/no/such/nvidia-smi"}).List(t.Context()); err == nil {
+	if _, err := (&SMI{Command: filepath.Join(t.TempDir(), "nvidia-smi")}).List(t.Context()); err == nil {
 		t.Error("no nvidia-smi, no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -72,7 +72,7 @@ func TestRoot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(plain, "cgroup.procs"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{plain, "/nonexistent"} {
+	for _, dir := range []string{plain, filepath.Join(t.TempDir(), "absent")} {
 		if usable(dir) {
 			t.Errorf("%s: usable", dir)
 		}

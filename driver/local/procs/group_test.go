@@ -459,7 +459,7 @@ func TestStart(t *testing.T) {
 		if err != nil || strings.Join(strings.Fields(string(got)), " ") != want {
 			t.Errorf("got %q, error %v, want %q", got, err, want)
 		}
-		if err := g.Start(exec.Command("/nonexistent")); !errors.Is(err, fs.ErrNotExist) {
+		if err := g.Start(exec.Command(filepath.Join(t.TempDir(), "absent"))); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("no such command: error %v, want ErrNotExist", err)
 		}
 	})
