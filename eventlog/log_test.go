@@ -492,3 +492,15 @@ func FuzzReadLog(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that the header of a log names settings in the order of their names: the same run has the same log.
+func TestHeaderIsSorted(t *testing.T) {
+	settings := make(map[string]string)
+	for _, name := range "zyxwvutsrq" {
+		settings[string(name)] = "1"
+	}
+	const want = `"settings":{"q":"1","r":"1","s":"1","t":"1","u":"1","v":"1","w":"1","x":"1","y":"1","z":"1"}`
+	if line := string(eventlog.AppendHeader(nil, eventlog.Header{Settings: settings})); !strings.Contains(line, want) {
+		t.Errorf("%s, want %s", line, want)
+	}
+}

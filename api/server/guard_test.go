@@ -517,6 +517,24 @@ func TestPromise20Revoke(t *testing.T) {
 	}
 }
 
+// Ensure that no version of TLS before 1.3 is spoken.
+func TestPromise19OldTLS(t *testing.T) {
+	t.Parallel()
+	token := ""
+	r := newRig(t, 1, func(r *rig) {
+		network(t)(r)
+		token = r.token("a", "root", api.Admin)
+	})
+	older := api.DialNetwork(r.o.Network, token, &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS12,
+		MaxVersion: tls.VersionTLS12})
+	if _, err := older.Info(t.Context()); err == nil || !strings.Contains(err.Error(), "protocol version") {
+		t.Errorf("by TLS 1.2: %v, want it refused", err)
+	}
+	if _, err := r.dial(token).Info(t.Context()); err != nil {
+		t.Errorf("by TLS 1.3: %v", err)
+	}
+}
+
 // Ensure that the network is not served without a certificate, a key and someone who may ask, on the loopback neither,
 // and that a file of tokens that others may write admits no one.
 func TestPromise19NetworkRefused(t *testing.T) {

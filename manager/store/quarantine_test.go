@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // Promise 9: an event that is not what was written is quarantined where the log ends with it, and kept; in the middle
@@ -73,6 +74,29 @@ func TestPromise09DamagedRows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Ensure that an event without a checksum is damaged in a log that always had them, wherever it stands, and that one that
+// could not be read back is not written.
+func TestWithoutChecksum(t *testing.T) {
+	dir := t.TempDir()
+	s, seq := begin(t, dir), uint64(0)
+	if err := write(s.Writer(0), &seq, 1, 6); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, filepath.Join(dir, FileName), "update log set sum = null where seq = 7")
+	if lines, err := s.Page(7, 1); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%d lines, %v, want ErrDamaged", len(lines), err)
+	}
+	w := s.Writer(6)
+	w.BeginBatch()
+	w.Log(nil, &sched.Event{Seq: seq + 1, Time: 7, Kind: sched.Noted, Text: strings.Repeat("x", eventlog.MaxLine)})
+	if err := w.EndBatch(); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("an event that is too long: %v, want ErrUnreadable", err)
+	}
+	if last, err := s.Last(); err != nil || last != seq {
+		t.Errorf("the last event is %d, %v, want %d", last, err, seq)
 	}
 }
 
