@@ -23,6 +23,8 @@ TESTFLAGS ?=
 # Of one package: the 10 minutes of go test are too few where much else runs.
 TIMEOUT   ?= 50m
 FUZZTIME  ?= 10s
+FUZZBUDGET ?= 0
+FUZZ      ?= .
 BENCH     ?= .
 BENCHTIME ?= 1s
 CHECKS    ?= fmt vet layers lints portable lint nvml test-invariants race
@@ -135,15 +137,13 @@ nvml: ## vet and test the back-end of NVIDIA's library, which needs a C compiler
 ##@ Longer work
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME each
-	@for m in $(MODULES); do ( cd "$$m"; \
-		$(GO) test -list '^Fuzz' ./... | \
-		awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }' | \
-		while read -r pkg name; do \
-			echo "== $$pkg $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzzminimizetime=1s -fuzztime $(FUZZTIME) "$$pkg" < /dev/null; \
-		done ); \
-	done
+fuzz: ## run every fuzz target for FUZZTIME each, or as many as fit into FUZZBUDGET seconds (FUZZ=regexp)
+	@FUZZTIME=$(FUZZTIME) FUZZBUDGET=$(FUZZBUDGET) hack/fuzz '$(FUZZ)'
+
+.PHONY: mutants
+mutants: ## plant faults one at a time, and see that tests find them (MUTANTS='-budget 4m -run REGEXP')
+	@$(GO) build -o bin/tools/mutants ./tools/mutants
+	@bin/tools/mutants $(MUTANTS)
 
 .PHONY: kube-bins
 kube-bins: ## build Kubernetes for the tests in bin/kube, from source, if this version is not there (13 minutes of CPU)

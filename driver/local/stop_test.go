@@ -212,7 +212,8 @@ func exchanger(n int) decide {
 // Ensure that a shim that cannot do its work is tried again after a rest only.
 func TestShimCannotStart(t *testing.T) {
 	t.Parallel()
-	for name, command := range map[string][]string{"missing": {filepath.Join(t.TempDir(), "shim")}, "fails": {"false"}} {
+	missing := filepath.Join(t.TempDir(), "shim")
+	for name, command := range map[string][]string{"missing": {missing}, "fails": {"false"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list, _ := jobs(t, time.Second, "exit 0")

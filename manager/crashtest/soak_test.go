@@ -192,9 +192,9 @@ func (s *soak) quiet(l *life) float64 {
 	return float64(least)
 }
 
-// Promise 24: a daemon through which jobs go, with cancels, requeues and readers that come and go, through deaths of the
-// daemon, has no more goroutines and open files after many jobs than after few, and memory and log grow by what a known
-// job takes alone. Slopes count as too steep where their whole 95 % interval is.
+// Promise 24: a daemon through which jobs go, with cancels, requeues and readers that come and go, through deaths of
+// the daemon, has no more goroutines and open files after many jobs than after few, and memory and log grow by what a
+// known job takes alone. Slopes count as too steep where their whole 95 % interval is.
 func TestPromise24NothingGrows(t *testing.T) {
 	s := &soak{daemons: newDaemons(t, 4)}
 	lives := max(soakLives.N(), 4)

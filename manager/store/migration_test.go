@@ -70,17 +70,13 @@ func TestPromise25KilledMigration(t *testing.T) {
 		t.Helper()
 		home := t.TempDir()
 		path := filepath.Join(home, FileName)
-		if err := errors.Join(os.WriteFile(path, database, 0o600), os.WriteFile(path+"-wal", ahead, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		lay(t, path, database, ahead)
 		v, err := shape(path)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		versions[v]++
-		if err := errors.Join(os.WriteFile(path, database, 0o600), os.WriteFile(path+"-wal", ahead, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		lay(t, path, database, ahead)
 		s := open(t, home)
 		if now, err := text(s); err != nil || now != log {
 			t.Errorf("%s: %d bytes of log, %v, want %d", what, len(now), err, len(log))
@@ -103,6 +99,15 @@ func TestPromise25KilledMigration(t *testing.T) {
 		t.Errorf("versions that kills left: %v, want both", versions)
 	}
 	t.Logf("kills left versions %v; write-ahead log %d bytes, database %d", versions, len(wal), len(moved))
+}
+
+// lay makes a database with its write-ahead log.
+func lay(t *testing.T, path string, database, ahead []byte) {
+	t.Helper()
+	err := errors.Join(os.WriteFile(path, database, 0o600), os.WriteFile(path+"-wal", ahead, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func contents(t *testing.T, path string) []byte {

@@ -77,8 +77,8 @@ func TestPromise09DamagedRows(t *testing.T) {
 	}
 }
 
-// Ensure that an event without a checksum is damaged in a log that always had them, wherever it stands, and that one that
-// could not be read back is not written.
+// Ensure that an event without a checksum is damaged in a log that always had them, wherever it stands, and that one
+// that could not be read back is not written.
 func TestWithoutChecksum(t *testing.T) {
 	dir := t.TempDir()
 	s, seq := begin(t, dir), uint64(0)
