@@ -36,3 +36,13 @@ func encoded(name, arg, value string) string {
 	}
 	return tk.Encode()
 }
+
+// Ensure that of an arrival that cannot be read nothing is shown, where it could hold the value of a variable.
+func TestRedactDamaged(t *testing.T) {
+	const canary = "canary-7f3a9c"
+	for _, task := range []string{`"` + canary, canary, `{"env":"` + canary + `"}`, `"not a task ` + canary + `"`} {
+		if got := Redact([]byte(`{"seq":2,"event":"arrived","task":` + task)); bytes.Contains(got, []byte(canary)) {
+			t.Errorf("%s: %s", task, got)
+		}
+	}
+}

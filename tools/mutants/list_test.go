@@ -59,9 +59,9 @@ func TestParseRefuses(t *testing.T) {
 func TestJudge(t *testing.T) {
 	failed := errors.New("exit status 1")
 	for out, want := range map[string]state{
-		"FAIL\tp [build failed]\n":                unfit,
-		"ok  \tp\t0.1s [no tests to run]\n":       unfit,
-		"--- FAIL: TestX\nFAIL\n":                 killed,
+		"FAIL\tp [build failed]\n":                 unfit,
+		"ok  \tp\t0.1s [no tests to run]\n":        unfit,
+		"--- FAIL: TestX\nFAIL\n":                  killed,
 		"panic: test timed out after 1m0s\nFAIL\n": killed,
 	} {
 		err := failed
