@@ -302,6 +302,35 @@ func TestReplayMissing(t *testing.T) {
 	}
 }
 
+// Ensure that a decision which differs in one digit is found out, and so is a last event that the replay does not give.
+func TestReplayOfNearlyTheSame(t *testing.T) {
+	rec := record(t, "srtf", 2)
+	var d *engine.Divergence
+	bad := rec.edit(rec.find(t, 20, `"event":"decided","job":`), func(line string) string {
+		at := strings.Index(line, `"gpus":[`) + len(`"gpus":[`)
+		return line[:at] + string(line[at]^1) + line[at+1:]
+	})
+	err := replay(bad.open(t), rec.decider(t), engine.ReplayOptions{})
+	if !errors.As(err, &d) || len(d.Recorded) != len(d.Replayed) {
+		t.Errorf("another GPU: got %v, want a Divergence", err)
+	}
+	records := rec.open(t).Records()
+	var last eventlog.Record
+	for r, err := range records {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = *r
+	}
+	more := *rec
+	more.log = append(eventlog.AppendEvent(slices.Clone(rec.log), last.Batch, &sched.Event{Seq: last.Event.Seq + 1,
+		Time: last.Event.Time, Kind: sched.Noted}), '\n')
+	err = replay(more.open(t), rec.decider(t), engine.ReplayOptions{})
+	if !errors.As(err, &d) || d.Replayed != "" || !strings.Contains(d.Recorded, `"noted"`) {
+		t.Errorf("an event more: got %v, want a Divergence that says so", err)
+	}
+}
+
 // Ensure that a log which contradicts itself is an error, not a crash.
 func TestReplayContradiction(t *testing.T) {
 	rec := record(t, "fifo", 3)
