@@ -55,7 +55,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Ensure that a fault that does not compile, or has no test, does not pass for one that was found, and that a hang does.
+// Ensure that a fault that does not compile, or has no test, does not pass for one that was found, and that a hang
+// does.
 func TestJudge(t *testing.T) {
 	failed := errors.New("exit status 1")
 	for out, want := range map[string]state{

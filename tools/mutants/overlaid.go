@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // state is what became of a fault.
@@ -44,10 +42,13 @@ const (
 	mostBuild = 5 * time.Minute
 )
 
+// subreaper is PR_SET_CHILD_SUBREAPER of prctl(2).
+const subreaper = 36
+
 // runAll runs faults as long as time is left.
 func runAll(ctx context.Context, list []mutant, budget time.Duration) (results []result, err error) {
 	// What tests leave behind when they end in the middle becomes our child.
-	if bad := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); bad != nil {
+	if _, _, bad := syscall.RawSyscall(syscall.SYS_PRCTL, subreaper, 1, 0); bad != 0 {
 		return nil, fmt.Errorf("prctl: %w", bad)
 	}
 	root, err := os.Getwd()
