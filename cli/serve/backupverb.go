@@ -32,14 +32,14 @@ func newBackup() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the log and the tokens of a state folder to a file, also while it is served",
+		Short: "Copy the log of a state folder to a file, also while it is served",
 		Long: `Writes all jobs that the state folder knows, what became of them, and the
 tokens to a new file. The folder may be served meanwhile, and nothing waits for
 it: the copy is the log as it is after some batch of events, whole.
 
 The file has the commands and the variables of jobs, so only you can read it.
 It has neither outputs nor checkpoints: a restored job that saved in the state
-folder starts from zero. Have long jobs save elsewhere, by checkpoint: {dir: ...}.
+folder starts from zero. Have long jobs save elsewhere (checkpoint: {dir: ...}).
 
 ` + "`trainyard serve --restore FILE`" + ` goes on from it in an empty folder.`,
 		Example: `  trainyard backup monday.backup
