@@ -185,6 +185,13 @@ func (c *Client) DrainGPU(ctx context.Context, gpu string, on bool) (doc Nodes, 
 	return doc, err
 }
 
+// ForgetGPU has a GPU or slot that is missing count no more, by its name or number. ErrInUse if it is there, or a job
+// holds it.
+func (c *Client) ForgetGPU(ctx context.Context, gpu string) (doc Nodes, err error) {
+	err = c.post(ctx, "/v1/gpus/"+url.PathEscape(gpu)+"/forget", nil, &doc)
+	return doc, err
+}
+
 func drainVerb(on bool) string {
 	if on {
 		return "drain"

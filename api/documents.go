@@ -69,7 +69,7 @@ type Jobs struct {
 type GPU struct {
 	Name     string  `json:"name"`
 	Type     string  `json:"type,omitempty"`
-	State    string  `json:"state" doc:"in-use, foreign, stuck, missing, quarantined, drained"`
+	State    string  `json:"state" doc:"in-use, foreign, stuck, missing, quarantined, drained, forgotten"`
 	Why      string  `json:"why,omitempty"`
 	Jobs     []int   `json:"jobs"`
 	MemoryMB float64 `json:"memory_mb,omitempty" doc:"in use"`

@@ -162,18 +162,21 @@ func Stocks(v *sched.View, types sched.TypeSet) []Stock {
 		if n.State == sched.NodeGone {
 			continue
 		}
-		s, free := &all[n.Spec.Type], 0
-		s.there += n.Spec.GPUs
-		if v.PoolOf(n) == nil {
-			s.ever += n.Spec.GPUs
-		}
+		s, free, known := &all[n.Spec.Type], 0, n.Spec.GPUs
 		for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+			if v.GPUs[g].State == sched.GPUForgotten {
+				known--
+			}
 			if v.Usable(g) {
 				s.usable++
 				if v.GPUs[g].Targets == 0 {
 					free++
 				}
 			}
+		}
+		s.there += known
+		if v.PoolOf(n) == nil {
+			s.ever += known
 		}
 		s.free += free
 		s.largest = max(s.largest, free)
@@ -240,10 +243,14 @@ func OfStocks(list []Stock, n int) Waiting {
 	return w
 }
 
-// Unusable returns the GPUs of type t that are not to be used, but for those that are gone for good.
+// Unusable returns the GPUs of type t that are not to be used, but for those that are gone for good or forgotten.
 func Unusable(v *sched.View, t sched.TypeID) (list []sched.GPUID) {
 	for g := range v.GPUs {
-		if n := &v.Nodes[v.GPUs[g].Node]; n.Spec.Type == t && n.State != sched.NodeGone && !v.Usable(sched.GPUID(g)) {
+		n := &v.Nodes[v.GPUs[g].Node]
+		if v.GPUs[g].State == sched.GPUForgotten || n.Spec.Type != t || n.State == sched.NodeGone {
+			continue
+		}
+		if !v.Usable(sched.GPUID(g)) {
 			list = append(list, sched.GPUID(g))
 		}
 	}

@@ -85,6 +85,11 @@ func (s *Site) DrainGPUs(ctx context.Context, _ api.Who, gpus []sched.GPUID, on 
 	return s.m.DrainGPUs(ctx, gpus, on)
 }
 
+// Forget has GPUs that are missing count no more.
+func (s *Site) Forget(ctx context.Context, gpus []sched.GPUID) error {
+	return s.m.ForgetGPUs(ctx, gpus)
+}
+
 // Explain decides a decision of the log again.
 func (s *Site) Explain(ctx context.Context, seq uint64) (*host.Decision, error) {
 	return s.m.Explain(ctx, seq)

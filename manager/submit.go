@@ -2,11 +2,15 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -22,12 +26,26 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.O
 	if m.o.Jobs != nil {
 		return sched.None, ErrFixed
 	}
-	h := m.Header()
+	h := m.grown()
 	if err := Fits(&h, jobs, m.o.Unit); err != nil {
 		return sched.None, err
 	}
 	return m.Host.Submit(ctx, arriving(jobs), host.Submitting{Once: append(once, host.Once{})[0],
 		Refuse: m.room.refuse})
+}
+
+// grown returns the header with the devices there are by now: some joined, or were forgotten.
+func (m *Manager) grown() eventlog.Header {
+	h, count := m.Header(), 0
+	for _, s := range m.Devices() {
+		if s.State != sched.GPUForgotten {
+			count++
+		}
+	}
+	if count > 0 { // else nothing was looked at so far
+		h.GPUs = count
+	}
+	return h
 }
 
 // arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs,
@@ -68,13 +86,13 @@ func (m *Manager) refuse(spec *sched.JobSpec, c *sched.JobChange) error {
 			c.GPUs.Max, m.o.Unit,
 			b.PerGPU)
 	}
-	h := m.Header()
+	h := m.grown()
 	return Fits(&h, []jobfile.Job{{Spec: *spec.Changed(c)}}, m.o.Unit)
 }
 
 // Plan says when jobs would start and end if they were submitted now, see host.Host.
 func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *explain.Forecast, first sched.JobID, err error) {
-	h := m.Header()
+	h := m.grown()
 	if misfit := Fits(&h, jobs, m.o.Unit); misfit != nil {
 		return nil, sched.None, misfit
 	}
@@ -111,10 +129,24 @@ func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) er
 	return m.withhold(ctx, func(*sched.View) []sched.GPUID { return gpus }, on)
 }
 
+// ForgetGPUs has GPUs that are missing count no more, all of them or none; api.ErrInUse if one is there or held.
+func (m *Manager) ForgetGPUs(ctx context.Context, gpus []sched.GPUID) error {
+	err := m.posted(ctx, func(*sched.View) ([]sched.Event, error) { return m.driver.Load().Forget(gpus) })
+	if errors.Is(err, local.ErrInUse) {
+		return api.NewProblem(http.StatusConflict, "in-use", err.Error(), api.ErrInUse)
+	}
+	return err
+}
+
 func (m *Manager) withhold(ctx context.Context, gpus func(*sched.View) []sched.GPUID, on bool) error {
+	return m.posted(ctx, func(v *sched.View) ([]sched.Event, error) { return m.driver.Load().Withhold(gpus(v), on) })
+}
+
+// posted makes events of what is done, and returns once they are durable, or why nothing was done.
+func (m *Manager) posted(ctx context.Context, do func(*sched.View) ([]sched.Event, error)) error {
 	var refused error
 	err := m.Post(ctx, func(v *sched.View, _ sched.JobID, _ sched.Time) (events []sched.Event) {
-		events, refused = m.driver.Load().Withhold(gpus(v), on)
+		events, refused = do(v)
 		return events
 	})
 	if err != nil {

@@ -210,6 +210,7 @@ const (
 	GPUMissing           // its driver does not find it
 	GPUStuck             // its memory is in use although no one uses it, or no one can say
 	GPUWithheld          // its user wants it given to no new job
+	GPUForgotten         // it is missing, and its user does not expect it back: it does not count
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and

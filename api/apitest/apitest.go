@@ -62,6 +62,7 @@ var checks = []check{
 	{"resize", (*suite).resize}, {"requeue", (*suite).requeue}, {"cancel", (*suite).cancel},
 	{"drain-gpu", (*suite).drainGPU}, {"undrain-gpu", (*suite).drainGPU},
 	{"drain-node", (*suite).drainNode}, {"undrain-node", (*suite).drainNode},
+	{"forget-gpu", (*suite).forgetGPU},
 	{"drain", (*suite).drain}, {"undrain", (*suite).drain}, {"clean", (*suite).clean},
 }
 

@@ -155,6 +155,16 @@ func (s *suite) drainGPU(t *testing.T) {
 	}
 }
 
+// forgetGPU asks to forget one that is there, which no host does.
+func (s *suite) forgetGPU(t *testing.T) {
+	if _, err := s.Client.ForgetGPU(t.Context(), "0"); !errors.Is(err, api.ErrInUse) {
+		t.Errorf("%v, want in use", err)
+	}
+	if _, err := s.Client.ForgetGPU(t.Context(), "no-such"); !errors.Is(err, api.ErrNoGPU) {
+		t.Errorf("%v, want no such GPU", err)
+	}
+}
+
 func (s *suite) drainNode(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		if _, err := s.Client.DrainNode(t.Context(), s.Node, on); err != nil {

@@ -67,6 +67,12 @@ type Cleaner interface {
 	Clean(ctx context.Context, in api.Clean) (api.Cleaned, error)
 }
 
+// Forgetter is a Site whose GPUs may be taken away for good.
+type Forgetter interface {
+	// Forget has GPUs that are missing count no more; ErrInUse of api if one is there, or a job holds it.
+	Forget(ctx context.Context, gpus []sched.GPUID) error
+}
+
 // Halting is a Site that may start no job for a while.
 type Halting interface {
 	// Halted says why no job is started at present; "" = they are. Anyone may call it.

@@ -274,14 +274,14 @@ func nodeDoc(v *sched.View, n *sched.Node) api.Node {
 	return doc
 }
 
-// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that
-// is not rented at the moment is not drained by that.
+// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs, those
+// that are forgotten aside. One that is not rented at the moment is not drained by that.
 func drained(v *sched.View, n *sched.Node) bool {
 	if n.State != sched.NodeGone && !n.Open() {
 		return true
 	}
 	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
-		if v.GPUs[g].State != sched.GPUWithheld {
+		if s := v.GPUs[g].State; s != sched.GPUWithheld && s != sched.GPUForgotten {
 			return false
 		}
 	}
@@ -304,4 +304,4 @@ func gpuDoc(v *sched.View, g sched.GPUID) api.GPU {
 // gpuStates are the words for the states of a GPU.
 var gpuStates = [...]string{sched.GPUInUse: "in-use", sched.GPUForeign: "foreign", sched.GPUMissing: "missing",
 	sched.GPUStuck:    "stuck",
-	sched.GPUWithheld: "drained"}
+	sched.GPUWithheld: "drained", sched.GPUForgotten: "forgotten"}

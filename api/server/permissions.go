@@ -48,4 +48,5 @@ var rules = map[string]rule{
 	"POST /v1/nodes/{node}/undrain": {least: api.Admin},
 	"POST /v1/gpus/{gpu}/drain":     {least: api.Admin},
 	"POST /v1/gpus/{gpu}/undrain":   {least: api.Admin},
+	"POST /v1/gpus/{gpu}/forget":    {least: api.Admin},
 }

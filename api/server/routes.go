@@ -95,6 +95,16 @@ func (s *Server) routes() {
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
 	post(s, "/v1/clean", cleanID, "Remove what jobs that are done left, but for checkpoints", s.clean)
+	post(s, "/v1/gpus/{gpu}/forget", forgetID, "Count a GPU that is missing no more", func(ctx context.Context,
+		in *aboutGPU) (api.Nodes, error) {
+		return s.drain(ctx, func(ctx context.Context) error {
+			at, err := namedGPU(ctx, s.o.Host, in.GPU)
+			if err != nil {
+				return err
+			}
+			return s.o.Site.(Forgetter).Forget(ctx, []sched.GPUID{at})
+		})
+	})
 	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob,
 		"resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
 		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (api.Job,
@@ -178,11 +188,17 @@ func (s *Server) missing(id string) (instead string, missing bool) {
 	if _, able := s.o.Site.(Cleaner); id == cleanID && !able {
 		return "what the world itself has for that: a cluster removes the logs of pods with them", true
 	}
+	if _, able := s.o.Site.(Forgetter); id == forgetID && !able {
+		return "what the world itself has for that: a cluster drops the GPUs of a node with it", true
+	}
 	return s.o.Site.Missing(id)
 }
 
-// cleanID is the operation that takes a Cleaner.
-const cleanID = "clean"
+// cleanID is the operation that takes a Cleaner, forgetID that which takes a Forgetter.
+const (
+	cleanID  = "clean"
+	forgetID = "forget-gpu"
+)
 
 type cleanInput struct{ Body api.Clean }
 
@@ -286,8 +302,17 @@ func (s *Server) drainNode(ctx context.Context, name string, on bool) error {
 
 // drainGPU drains the GPU that is named, or numbered as nodes lists them.
 func (s *Server) drainGPU(ctx context.Context, name string, on bool) error {
+	at, err := namedGPU(ctx, s.o.Host, name)
+	if err != nil {
+		return err
+	}
+	return s.o.Site.DrainGPUs(ctx, callerOf(ctx).who, []sched.GPUID{at}, on)
+}
+
+// namedGPU returns the GPU that is named, or numbered as nodes lists them.
+func namedGPU(ctx context.Context, h Host, name string) (sched.GPUID, error) {
 	at := sched.GPUID(sched.None)
-	err := s.o.Host.Look(ctx, func(v *sched.View) {
+	err := h.Look(ctx, func(v *sched.View) {
 		for g := range v.GPUs {
 			if text.GPUName(v, sched.GPUID(g)) == name || strconv.Itoa(g) == name {
 				at = sched.GPUID(g)
@@ -295,13 +320,10 @@ func (s *Server) drainGPU(ctx context.Context, name string, on bool) error {
 			}
 		}
 	})
-	switch {
-	case err != nil:
-		return err
-	case at == sched.None:
-		return fmt.Errorf("%q: %w", name, api.ErrNoGPU)
+	if err == nil && at == sched.None {
+		err = fmt.Errorf("%q: %w", name, api.ErrNoGPU)
 	}
-	return s.o.Site.DrainGPUs(ctx, callerOf(ctx).who, []sched.GPUID{at}, on)
+	return at, err
 }
 
 type submitInput struct {

@@ -19,7 +19,7 @@ var apiCodes = []struct {
 	err  error
 	code int
 }{
-	{api.ErrUnknown, term.ExitUnknown}, {api.ErrKeyUsed, term.ExitConflict},
+	{api.ErrUnknown, term.ExitUnknown}, {api.ErrKeyUsed, term.ExitConflict}, {api.ErrInUse, term.ExitConflict},
 	{api.ErrFull, term.ExitRefused},
 	{api.ErrNoManager, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound},
 	{api.ErrNoEvent, term.ExitNotFound},

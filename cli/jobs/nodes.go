@@ -23,7 +23,8 @@ func newNodes() *cobra.Command {
 		Short:   "List the GPUs of this machine, and who is on them",
 		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory
 and power, and why one is given to no job: foreign processes, memory that did
-not become free, a drain.`,
+not become free, a drain. GPUs that are plugged in while serve runs are used at
+once; those that are gone are missing until they are back, or are forgotten.`,
 		Args: term.Exactly(),
 		RunE: to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			doc, err := c.Nodes(cmd.Context())
@@ -38,6 +39,32 @@ not become free, a drain.`,
 	}
 	to.AddFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of the table")
+	cmd.AddCommand(newForget())
+	return cmd
+}
+
+func newForget() *cobra.Command {
+	var to client.Target
+	cmd := &cobra.Command{
+		Use:   "forget GPU...",
+		Short: "Count GPUs that are missing no more",
+		Long: `Retires GPUs or slots that are missing, by name or number: they are no longer
+listed, and no job is taken that needs them. One that is there, or that a job
+holds, is refused. One that is found again is used again. For admins.`,
+		Example:           "  trainyard gpus forget GPU-8f3a\n  trainyard gpus forget slot-2 slot-3",
+		Args:              gpus,
+		ValidArgsFunction: gpuArgs(&to),
+		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
+			return each(cmd, args, func(gpu string) error {
+				_, err := c.ForgetGPU(cmd.Context(), gpu)
+				if err == nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s is forgotten; if it is found again it is used again\n", gpu)
+				}
+				return err
+			})
+		}),
+	}
+	to.AddFlags(cmd)
 	return cmd
 }
 
@@ -46,8 +73,10 @@ func nodesText(doc *api.Nodes, width int) string {
 	t.Add(doc.Unit, "state", "jobs", "use", "memory", "power", "remarks")
 	for i := range doc.GPUs {
 		g := &doc.GPUs[i]
-		t.Add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g),
-			client.Remarks(g))
+		if g.State == "forgotten" {
+			continue
+		}
+		t.Add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g), client.Remarks(g))
 	}
 	t.Cut(6, width)
 	text := t.Text(width)
@@ -55,6 +84,15 @@ func nodesText(doc *api.Nodes, width int) string {
 		text += fmt.Sprintf("\n%s is drained: nothing new starts; `trainyard undrain` lifts that.\n", doc.Node)
 	}
 	return text
+}
+
+// gpus wants at least one GPU.
+func gpus(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return term.Usagef("%s: no GPU, want GPU... by name or number; see `%s --help`", term.OwnName(cmd),
+			cmd.CommandPath())
+	}
+	return nil
 }
 
 // gpuState is the state of a GPU in a word: idle and busy where it may be used.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,7 @@ func lookAt(ctx context.Context, c *api.Client) (b board, err error) {
 	if b.nodes, err = c.Nodes(ctx); err != nil {
 		return b, err
 	}
+	b.nodes.GPUs = slices.DeleteFunc(b.nodes.GPUs, func(g api.GPU) bool { return g.State == "forgotten" })
 	b.jobs, err = c.Jobs(ctx, api.Filter{States: unfinished})
 	b.at = time.Now()
 	return b, err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/trainyard/trainyard/api"
@@ -28,11 +29,21 @@ func (p *patient) devices() []finding {
 		all = append(all, finding{name, note, p.nodes.Node + " is drained: nothing new starts",
 			"`trainyard undrain` when you are done"})
 	}
+	var forgotten []string
 	for i := range p.nodes.GPUs {
-		all = append(all, gpuFinding(&p.nodes.GPUs[i])...)
+		g := &p.nodes.GPUs[i]
+		if g.State == "forgotten" {
+			forgotten = append(forgotten, api.Printable(g.Name))
+			continue
+		}
+		all = append(all, gpuFinding(g)...)
 	}
 	if len(all) == 0 {
-		all = append(all, finding{name, fine, term.Counted(len(p.nodes.GPUs), p.nodes.Unit) + " in use", ""})
+		used := term.Counted(len(p.nodes.GPUs)-len(forgotten), p.nodes.Unit)
+		all = append(all, finding{name, fine, used + " in use", ""})
+	}
+	if len(forgotten) > 0 {
+		all = append(all, finding{name, fine, "forgotten: " + strings.Join(forgotten, ", "), ""})
 	}
 	return all
 }
@@ -54,6 +65,9 @@ func gpuFinding(g *api.GPU) []finding {
 	case g.State == "drained":
 		return []finding{{"devices", note, text,
 			"`trainyard undrain " + term.ShellWord(g.Name) + "` when you are done"}}
+	case g.State == "missing":
+		return []finding{{"devices", wrong, text, todo[g.State] + "; `trainyard gpus forget " + term.ShellWord(g.Name) +
+			"` if it is not to come back"}}
 	case g.State != "in-use":
 		return []finding{{"devices", wrong, text, todo[g.State]}}
 	case g.HeldIdle:

@@ -34,7 +34,7 @@ type runsOn struct {
 	known  string // path of profiles of applications
 	budget float64
 	unit   string // what jobs hold, in a word: GPU or slot
-	begun  int    // slots that the folder was started on, which holds where --slots is not given; 0 = none
+	begun  int    // slots that the folder was served with last, which holds where --slots is not given; 0 = none
 }
 
 // Define adds all of them but state, which verbs explain each in their way.

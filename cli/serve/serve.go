@@ -20,6 +20,7 @@ import (
 	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/access"
@@ -125,7 +126,11 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer stop()
-	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m))
+	err = f.keepSlots(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m, f.number(cmd.Context(), m, o.Devices)))
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: stopped; %s\n", goOn(m, o.Dir))
@@ -177,11 +182,10 @@ func (f *serveFlags) check() error {
 }
 
 // hello says what is served and what to type first.
-func (f *serveFlags) hello(m *manager.Manager) string {
+func (f *serveFlags) hello(m *manager.Manager, devices int) string {
 	h := m.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"),
-		term.Counted(h.GPUs, f.unit), h.System, m.Dir())
+	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(devices, f.unit), h.System, m.Dir())
 	b.WriteString(f.otherSlots())
 	b.WriteString(first(f.state))
 	if f.network != "" {
@@ -200,18 +204,41 @@ func first(state string) string {
 		option, option)
 }
 
-// otherSlots says what another number of slots than the folder was started on means.
+// otherSlots says what another number of slots than the folder was served with before means.
 func (f *serveFlags) otherSlots() string {
 	begun := term.Counted(f.begun, "slot")
 	switch {
 	case f.begun == 0 || f.unit != "slot" || f.slots == f.begun:
 		return ""
 	case f.slots < f.begun:
-		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was started on only so many are used; "+
-			"wider jobs wait\n", f.slots, begun)
+		return fmt.Sprintf("trainyard: --slots %d: of the %s before only so many are used, and jobs that need more "+
+			"wait; `trainyard gpus forget` takes the others away for good\n", f.slots, begun)
+	case f.budget > 0:
+		return fmt.Sprintf("trainyard: --slots %d: with --budget the folder keeps to the %s that it was started with\n",
+			f.slots, begun)
 	}
-	return fmt.Sprintf("trainyard: --slots %d: the folder was started on %s and keeps to them; for more start a new "+
-		"one by --state\n", f.slots, begun)
+	return fmt.Sprintf("trainyard: --slots %d: there were %s before, and the new ones are used from now on\n", f.slots,
+		begun)
+}
+
+// keepSlots remembers the number of slots, where jobs hold slots.
+func (f *serveFlags) keepSlots(dir string) error {
+	if f.unit != "slot" {
+		return nil
+	}
+	return kept.Folder(dir).KeepSlots(f.slots)
+}
+
+// number returns how many devices are served.
+func (f *serveFlags) number(ctx context.Context, m *manager.Manager, devices device.Backend) int {
+	h := m.Header()
+	if len(h.Pools) > 0 {
+		return h.GPUs
+	}
+	if list, err := devices.List(ctx); err == nil && len(list) > 0 {
+		return len(list)
+	}
+	return h.GPUs
 }
 
 // took says what was found in the folder.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ const (
 // deviceWatch knows the devices of the machine: which there are, whether each may be given to jobs, and what users want
 // of them. Its methods belong to the engine's goroutine, but for those that say otherwise.
 type deviceWatch struct {
+	o       *Options // the driver's
 	folder  shim.State
 	backend device.Backend
 	log     *slog.Logger
@@ -39,6 +41,8 @@ type deviceWatch struct {
 	list     []device.Device   // by GPUID
 	state    []sched.GPUState  // by device, as last reported
 	withheld []bool            // by device: its user wants it left alone
+	retired  []bool            // by device: it is missing, and its user does not expect it back
+	refused  map[string]bool   // new devices that are not used: users were warned of them
 	held     string            // why all are given to no job; "" = they may be
 	heldIdle []bool            // by device: users were warned of it
 	barred   []string          // devices whose lock another process had at the last look
@@ -58,8 +62,9 @@ type deviceWatch struct {
 
 // watchDevices returns the devices of a folder.
 func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*deviceWatch, error) {
-	w := &deviceWatch{folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit, rule: device.DefaultRule,
-		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan seen),
+	w := &deviceWatch{o: o, folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit,
+		refused: make(map[string]bool), rule: device.DefaultRule,
+		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
 		eye: device.NewSampler(o.Devices, lookPatience)}
 	if err := w.inventory(o.Known); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
@@ -67,14 +72,14 @@ func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*device
 	return w, nil
 }
 
-// inventory fixes the devices at those which the folder was started with: their numbers are in the log. One that is new
-// is not used. Known are those of the log, in case that the folder's list cannot be read: it is quarantined then.
+// inventory takes the devices of the folder's list, whose numbers are in the log, and adds those that are new. Known are
+// those of the log, in case that the list cannot be read: it is quarantined then.
 func (w *deviceWatch) inventory(known []device.Device) error {
 	found, err := w.backend.List(context.Background())
 	if err != nil {
 		return err
 	}
-	const name = "devices.json"
+	const name = inventoryName
 	b, missing := beneath.Read(string(w.folder), name, maxInventory)
 	unreadable := errors.Is(missing, beneath.ErrRefused)
 	if missing == nil {
@@ -103,18 +108,13 @@ func (w *deviceWatch) inventory(known []device.Device) error {
 	w.watch = device.NewWatch(w.rule, w.list)
 	w.state = make([]sched.GPUState, len(w.list))
 	w.withheld, w.heldIdle = make([]bool, len(w.list)), make([]bool, len(w.list))
+	w.retired = make([]bool, len(w.list))
 	for i := range w.list {
 		if !has(found, w.list[i].Name) {
 			w.watch.Set(i, device.Verdict{State: sched.GPUMissing, Why: "it is not there"})
 		}
 	}
-	for i := range found {
-		if !has(w.list, found[i].Name) {
-			w.log.Warn("device is new and not used: once the jobs of this state folder are done, start another by "+
-				"--state to use it", "device", found[i].Name)
-		}
-	}
-	return nil
+	return w.admit(found)
 }
 
 // relist sets a list that cannot be read aside, and makes it again of the devices that the log knows.
@@ -129,8 +129,11 @@ func (w *deviceWatch) relist(name string, known, found []device.Device, why erro
 	return errors.Join(w.folder.Quarantine(name), w.folder.Save(name, w.list))
 }
 
-// maxInventory bounds the list of devices in bytes.
-const maxInventory = 16 << 20
+// The list of devices of a folder: its name there, and the most bytes it may have.
+const (
+	inventoryName = "devices.json"
+	maxInventory  = 16 << 20
+)
 
 // detailed returns devices as they are found, or as they are where they are not.
 func detailed(list, found []device.Device) []device.Device {
@@ -148,36 +151,10 @@ func has(list []device.Device, name string) bool {
 	return slices.ContainsFunc(list, func(d device.Device) bool { return d.Name == name })
 }
 
-// nodes returns the devices as nodes, one for each type: the GPUs of a node are alike.
-func (d *Driver) nodes() (events []sched.Event, err error) {
-	known, types := d.o.Types, device.Types(d.dev.list)
-	if known == nil {
-		known = types
-	}
-	for first := 0; first < len(d.dev.list); {
-		kind := d.dev.list[first].Type
-		spec := &sched.NodeSpec{Name: d.o.Node, Pool: sched.None, Type: sched.TypeID(slices.Index(known, kind)),
-			GPUMemGB: d.dev.list[first].MemoryGB}
-		if !slices.Contains(known, kind) || spec.Type >= sched.MaxGPUTypes {
-			return nil, fmt.Errorf("local: device %s of type %q, want one of the %d types of the log",
-				d.dev.list[first].Name, kind, len(known))
-		}
-		if len(types) > 1 {
-			spec.Name += "/" + kind
-		}
-		for ; first < len(d.dev.list) && d.dev.list[first].Type == kind; first++ {
-			spec.GPUs++
-			spec.Devices = append(spec.Devices, d.dev.list[first].Name)
-			spec.GPUMemGB = min(spec.GPUMemGB, d.dev.list[first].MemoryGB)
-		}
-		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: spec})
-	}
-	return events, nil
-}
-
-// seen is what a look at the devices showed.
-type seen struct {
+// sight is what a look at the devices showed.
+type sight struct {
 	sample *device.Sample
+	found  []device.Device // the devices there are, where the sample has some that are not known
 	held   map[string]bool // of the devices whose lock someone else had: whether they have it still
 	// holders says of those who has it, in words
 	holders map[string]string
@@ -195,9 +172,9 @@ func (w *deviceWatch) lockOf(name string) *shim.DeviceLock {
 	return l
 }
 
-// ask looks at the devices, and at the locks of barred.
-func (w *deviceWatch) ask(barred []string) seen {
-	s := seen{held: make(map[string]bool), holders: make(map[string]string)}
+// ask looks at the devices, and at the locks of barred. Where there are others than known, it asks what they are.
+func (w *deviceWatch) ask(barred, known []string) sight {
+	s := sight{held: make(map[string]bool), holders: make(map[string]string)}
 	for _, name := range barred {
 		locks, err := w.lockOf(name).Take(false)
 		if s.held[name] = err != nil; err != nil {
@@ -207,8 +184,32 @@ func (w *deviceWatch) ask(barred []string) seen {
 			_ = l.Close()
 		}
 	}
-	s.sample, s.err = w.eye.Sample(context.Background())
+	if s.sample, s.err = w.eye.Sample(context.Background()); s.sample == nil || s.err != nil {
+		return s
+	}
+	for name := range s.sample.Readings {
+		if !slices.Contains(known, name) {
+			s.found = w.listed()
+			break
+		}
+	}
 	return s
+}
+
+// listed returns the devices there are, nil where that cannot be reported: the next look asks again.
+func (w *deviceWatch) listed() []device.Device {
+	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	defer cancel()
+	list, _ := w.backend.List(ctx)
+	return list
+}
+
+// names returns those of the devices, and of those that are not used.
+func (w *deviceWatch) names() (list []string) {
+	for i := range w.list {
+		list = append(list, w.list[i].Name)
+	}
+	return slices.AppendSeq(list, maps.Keys(w.refused))
 }
 
 // pause returns how long after a look the next one is due.
@@ -225,10 +226,10 @@ func (w *deviceWatch) look() {
 		return
 	}
 	w.looking = true
-	barred := slices.Clone(w.barred)
+	barred, known := slices.Clone(w.barred), w.names()
 	w.work.Go(func() {
 		select {
-		case w.seen <- w.ask(barred):
+		case w.seen <- w.ask(barred, known):
 		case <-w.quit:
 		}
 	})
@@ -246,9 +247,11 @@ func (d *Driver) judge(s seen) []sched.Event {
 		return looked && !held
 	})
 	d.dev.holders = s.holders
+	events := d.dev.newcomers(s.found)
 	o := d.owners(nil)
 	d.dev.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
-	return append(d.dev.changes(), d.gauge.read(d.view, d.dev.list, s.sample, o)...)
+	events = append(events, d.dev.changes()...)
+	return append(events, d.gauge.read(d.view, d.dev.list, s.sample, o)...)
 }
 
 // changes reports the devices whose state is another than was last reported, and remembers how all are for those who
@@ -257,7 +260,13 @@ func (w *deviceWatch) changes() (events []sched.Event) {
 	list := make([]device.Status, len(w.list))
 	for i := range list {
 		s := w.watch.Of(i)
+		if w.retired[i] && s.State != sched.GPUMissing {
+			w.retired[i] = false
+			w.log.Warn("a device that was forgotten is back, and used again", "device", s.Name)
+		}
 		switch {
+		case w.retired[i]:
+			s.Verdict = device.Verdict{State: sched.GPUForgotten}
 		case w.withheld[i]:
 			s.Verdict = device.Verdict{State: sched.GPUWithheld, Why: "its user wants it left alone"}
 		case w.held != "":

@@ -12,6 +12,8 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -67,39 +69,48 @@ func by(pids ...int) device.Reading {
 	return r
 }
 
-// Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new
-// is not used, and one of which the software says something else than before is the same.
+// Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new has
+// the next number, one of a type that the log does not know is not used, and one of which the software says something
+// else than before is the same.
 func TestDevicesChange(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	const missing, usable = int32(sched.GPUMissing), int32(sched.GPUInUse)
 	a, b, c := gpu("A", "h", 80), gpu("B", "h", 80), gpu("C", "h", 80)
-	v := sched.View{}
+	state := engine.NewState(eventlog.Header{})
 	for i, step := range []struct {
 		list []device.Device
 		want [][2]int32
+		join []string
 	}{
-		{[]device.Device{a, b}, nil},
-		{[]device.Device{b}, [][2]int32{{0, missing}}},
-		{[]device.Device{c, b, a}, [][2]int32{{0, usable}}},
-		{[]device.Device{gpu("B", "h", 79.5), gpu("A", "other", 80)}, nil},
-		{nil, [][2]int32{{0, missing}, {1, missing}}},
+		{[]device.Device{a, b}, nil, []string{"A", "B"}},
+		{[]device.Device{b}, [][2]int32{{0, missing}}, nil},
+		{[]device.Device{c, b, a}, [][2]int32{{0, usable}}, []string{"C"}},
+		{[]device.Device{gpu("B", "h", 79.5), gpu("A", "other", 80)}, [][2]int32{{2, missing}}, nil},
+		{nil, [][2]int32{{0, missing}, {1, missing}}, nil},
+		{[]device.Device{gpu("D", "other", 80), a}, [][2]int32{{0, usable}}, nil},
 	} {
 		d, err := on(t, dir, int64(i+1), device.NewFake(step.list...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := take(t, d, v)
+		h := take(t, d, *state.View())
 		if got := h.changes(); !slices.Equal(got, step.want) {
 			t.Errorf("step %d: %v, want %v", i, got, step.want)
 		}
-		if i == 0 && (h.find(sched.NodeJoined, 0) == nil || h.find(sched.NodeJoined, 0).NodeSpec.GPUs != 2) {
-			t.Errorf("no node of 2 GPUs in %v", h.events)
+		var joined []string
+		for k := range h.events {
+			if h.events[k].NodeSpec != nil {
+				joined = append(joined, h.events[k].NodeSpec.Devices...)
+			}
+			state.Apply(&h.events[k])
 		}
-		v = sched.View{Now: d.now, Nodes: []sched.Node{{State: sched.NodeUp}}, GPUs: make([]sched.GPU, 2)}
-		for j := range v.GPUs {
-			v.GPUs[j].State = d.dev.state[j]
+		if !slices.Equal(joined, step.join) {
+			t.Errorf("step %d: %v join, want %v", i, joined, step.join)
 		}
+	}
+	if v := state.View(); len(v.GPUs) != 3 || v.Nodes[1].Spec.Name != "here+2" {
+		t.Errorf("%d GPUs, nodes %+v", len(v.GPUs), v.Nodes)
 	}
 }
 

@@ -49,27 +49,32 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	return events, nil
 }
 
-// machine returns the machine as nodes, if v does not know it. The states of its GPUs were reported as v has them.
+// machine returns the machine as nodes, as far as v does not know it. The states of its GPUs were reported as v has them.
 func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
 	d.lending.resume(v, len(d.dev.list))
 	if len(v.Nodes) == 0 {
-		events, err = d.nodes()
+		events, err = d.dev.nodes(0)
 		if d.lending.on {
 			events = d.lending.introduce(events, max(d.at, 1))
 		}
 		return events, err
 	}
-	for i := range d.dev.list {
+	if len(d.dev.list) < len(v.GPUs) {
+		return nil, fmt.Errorf("local: %s lists %d devices, and the log knows %d: remove it, and it is made again",
+			inventoryName, len(d.dev.list), len(v.GPUs))
+	}
+	for i := range v.GPUs {
 		d.dev.state[i] = v.GPUs[i].State
 		d.dev.withheld[i] = d.dev.state[i] == sched.GPUWithheld
+		d.dev.retired[i] = d.dev.state[i] == sched.GPUForgotten
 	}
-	return nil, nil
+	return d.dev.nodes(len(v.GPUs))
 }
 
 // firstLook returns how the devices are. Of attempts that ended while no driver was there no one has checked what they
 // left: as long as devices cannot be looked at, those that no attempt holds are given to no one.
 func (d *Driver) firstLook() []sched.Event {
-	s := d.dev.ask(nil)
+	s := d.dev.ask(nil, d.dev.names())
 	events := d.judge(s)
 	if s.err == nil {
 		return events

@@ -3,6 +3,7 @@ package kept
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
+	"github.com/trainyard/trainyard/driver/local/beneath"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/eventlog"
@@ -102,7 +104,19 @@ func (f Folder) Kept() bool {
 	return err == nil && errors.Join(log.Close()) == nil
 }
 
-// Slots returns how many CPU slots the folder was started on; 0 = it was started on GPUs, or not at all.
+// slotsName is the file of a folder that has the number of slots which it was served with last.
+const slotsName = "slots.json"
+
+// KeepSlots remembers the number of slots that the folder is served with.
+func (f Folder) KeepSlots(n int) error {
+	if f.Slots() == n {
+		return nil
+	}
+	return shim.State(f).Save(slotsName, n)
+}
+
+// Slots returns how many CPU slots the folder was served with last, or started on where that is not kept or cannot be
+// read; 0 = it was started on GPUs, or not at all.
 func (f Folder) Slots() int {
 	log, err := store.Read(string(f))
 	if err != nil {
@@ -112,6 +126,11 @@ func (f Folder) Slots() int {
 	r, err := eventlog.NewReader(log, string(f))
 	if err != nil || !slices.Equal(r.Header().Types, []string{device.SlotType}) {
 		return 0
+	}
+	last := 0
+	b, err := beneath.Read(string(f), slotsName, 64)
+	if err == nil && json.Unmarshal(b, &last) == nil && last > 0 {
+		return last
 	}
 	return r.Header().GPUs
 }

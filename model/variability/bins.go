@@ -40,8 +40,14 @@ type Bins struct {
 	Silhouette float64   // mean silhouette of these, for which K was chosen; 0 if there was no choice
 }
 
-// Of returns the binned score of GPU g. It is for decisions alone: what a GPU takes from a job is its PM score.
-func (b *Bins) Of(g int) float64 { return b.SF[b.Bin[g]] }
+// Of returns the binned score of GPU g, 1 of one that has none. It is for decisions alone: what a GPU takes from a job is
+// its PM score.
+func (b *Bins) Of(g int) float64 {
+	if g >= len(b.Bin) {
+		return 1
+	}
+	return b.SF[b.Bin[g]]
+}
 
 // Bins puts the scores x, x[g] of GPU g, all in MinScore..MaxScore and at least one, into bins:
 //

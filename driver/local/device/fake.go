@@ -42,6 +42,14 @@ func (f *Fake) Lose(name string) {
 	delete(f.readings, name)
 }
 
+// Add plugs a device in, idle.
+func (f *Fake) Add(d Device) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, d)
+	f.readings[d.Name] = Reading{Joules: Unknown, Listed: true}
+}
+
 // Fail has samples fail with err; nil = they do not.
 func (f *Fake) Fail(err error) {
 	f.mu.Lock()
@@ -64,7 +72,11 @@ func (f *Fake) Hang() (answer func()) {
 }
 
 // List returns the devices.
-func (f *Fake) List(context.Context) ([]Device, error) { return slices.Clone(f.list), nil }
+func (f *Fake) List(context.Context) ([]Device, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.list), nil
+}
 
 // Sample returns the readings.
 func (f *Fake) Sample(context.Context) (*Sample, error) {

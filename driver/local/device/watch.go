@@ -122,6 +122,11 @@ func NewWatch(rule Rule, list []Device) *Watch {
 	return w
 }
 
+// Join adds devices of which nothing is known after those there are.
+func (w *Watch) Join(list []Device) {
+	w.devices = slices.Concat(w.devices, NewWatch(w.Rule, list).devices)
+}
+
 // See folds a sample.
 func (w *Watch) See(s *Sample, o Owners) {
 	for i := range w.devices {
