@@ -76,7 +76,8 @@ func nodesText(doc *api.Nodes, width int) string {
 		if g.State == "forgotten" {
 			continue
 		}
-		t.Add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g), client.Remarks(g))
+		t.Add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g),
+			client.Remarks(g))
 	}
 	t.Cut(6, width)
 	text := t.Text(width)

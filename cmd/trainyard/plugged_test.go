@@ -93,9 +93,9 @@ func (r *live) leave(t *testing.T) {
 	r.end(t, term.ExitOK)
 }
 
-// Ensure that GPUs come and go while serve runs and between two of them: a job keeps its own, a new one is used at once,
-// one that is gone is missing, and one that is back, at another index, has its old number. One that is missing can be
-// forgotten, one that is held or there cannot. The log decides again alike, whatever the system.
+// Ensure that GPUs come and go while serve runs and between two of them: a job keeps its own, a new one is used at
+// once, one that is gone is missing, and one that is back, at another index, has its old number. One that is missing
+// can be forgotten, one that is held or there cannot. The log decides again alike, whatever the system.
 func TestGPUsComeAndGo(t *testing.T) {
 	for _, system := range []string{"tiresias-las", "elastic"} {
 		t.Run(system, func(t *testing.T) {
@@ -136,7 +136,8 @@ func TestGPUsComeAndGo(t *testing.T) {
 			wantSaid(t, forget(term.ExitNotFound, "GPU-none"), "no such GPU")
 			r.release(t)
 			_, _ = trainyard(t, term.ExitOK, "wait", "--state", r.state(), "0")
-			if f := diagnosed(t, r.state(), "devices"); f.State != isWrong || !strings.Contains(f.Do, "gpus forget "+c.uuid("a")) {
+			if f := diagnosed(t, r.state(), "devices"); f.State != isWrong ||
+				!strings.Contains(f.Do, "gpus forget "+c.uuid("a")) {
 				t.Errorf("%+v, want a missing, and how to forget it", f)
 			}
 			wantSaid(t, forget(term.ExitOK, c.uuid("a")), "is forgotten")

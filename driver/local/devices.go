@@ -72,8 +72,8 @@ func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*device
 	return w, nil
 }
 
-// inventory takes the devices of the folder's list, whose numbers are in the log, and adds those that are new. Known are
-// those of the log, in case that the list cannot be read: it is quarantined then.
+// inventory takes the devices of the folder's list, whose numbers are in the log, and adds those that are new. Known
+// are those of the log, in case that the list cannot be read: it is quarantined then.
 func (w *deviceWatch) inventory(known []device.Device) error {
 	found, err := w.backend.List(context.Background())
 	if err != nil {

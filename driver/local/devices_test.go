@@ -69,9 +69,9 @@ func by(pids ...int) device.Reading {
 	return r
 }
 
-// Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new has
-// the next number, one of a type that the log does not know is not used, and one of which the software says something
-// else than before is the same.
+// Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new
+// has the next number, one of a type that the log does not know is not used, and one of which the software says
+// something else than before is the same.
 func TestDevicesChange(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

@@ -73,8 +73,8 @@ func (w *deviceWatch) newcomers(found []device.Device) []sched.Event {
 	return events
 }
 
-// nodes returns the devices from a number on as nodes, each a run of those of one type: the GPUs of a node are alike, and
-// their numbers have no gaps. Those that came later than the log started are nodes of their own.
+// nodes returns the devices from a number on as nodes, each a run of those of one type: the GPUs of a node are alike,
+// and their numbers have no gaps. Those that came later than the log started are nodes of their own.
 func (w *deviceWatch) nodes(from int) (events []sched.Event, err error) {
 	known, types := w.o.Types, device.Types(w.list)
 	if known == nil {
@@ -121,8 +121,8 @@ func (d *Driver) Forget(gpus []sched.GPUID) ([]sched.Event, error) {
 			return nil, fmt.Errorf("%s: %w: %s", name, ErrInUse, holdersText(d.view, g))
 		}
 		if w.watch.Of(int(g)).State != sched.GPUMissing {
-			return nil, fmt.Errorf("%s: %w: it is there, and only one that is missing is forgotten; `trainyard drain %s` "+
-				"has it left alone", name, ErrInUse, name)
+			return nil, fmt.Errorf("%s: %w: it is there, and only one that is missing is forgotten; `trainyard drain "+
+				"%s` has it left alone", name, ErrInUse, name)
 		}
 	}
 	for _, g := range gpus {

@@ -85,8 +85,8 @@ func TestDeviceListedNotLogged(t *testing.T) {
 	w.await(sched.AttemptEnded, 1, 1)
 }
 
-// Ensure that only a GPU that is missing and held by no one is forgotten, that this holds for the next manager, and that
-// one which is back is used again.
+// Ensure that only a GPU that is missing and held by no one is forgotten, that this holds for the next manager, and
+// that one which is back is used again.
 func TestForgetDevice(t *testing.T) {
 	t.Parallel()
 	f := pair()
