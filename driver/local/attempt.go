@@ -31,6 +31,7 @@ type attempt struct {
 	dir     shim.RunDir
 	order   *shim.Order   // what was ordered, as far as the log says: what is in dir the job may have written
 	since   time.Time     // nothing of it happened before
+	mark    procs.Mark    // all its processes started later; no moment = that is not known
 	why     sched.Outcome // why it is stopped; set before stopped is closed
 	stopped chan struct{} // closed once it is to be stopped
 	readied chan struct{} // closed once it posted, after that, that all is saved
@@ -169,6 +170,7 @@ func (a *attempt) spawn() (chan struct{}, error) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(a.dir), out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	shim.KeepFiles()
+	a.mark = procs.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -370,7 +372,7 @@ func (a *attempt) finish(x *end) {
 
 // group is the processes of the attempt.
 func (a *attempt) group() *procs.Group {
-	return procs.Open(a.order.Cgroup, a.order.GroupName(), a.order.Cookie())
+	return procs.Open(a.order.Cgroup, a.order.GroupName(), a.order.Cookie()).After(a.mark)
 }
 
 // gone reports whether one look finds no process of the attempt.

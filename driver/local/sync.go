@@ -49,7 +49,8 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	return events, nil
 }
 
-// machine returns the machine as nodes, as far as v does not know it. The states of its GPUs were reported as v has them.
+// machine returns the machine as nodes, as far as v does not know it. The states of its GPUs were reported as v has
+// them.
 func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
 	d.lending.resume(v, len(d.dev.list))
 	if len(v.Nodes) == 0 {

@@ -40,8 +40,8 @@ type Bins struct {
 	Silhouette float64   // mean silhouette of these, for which K was chosen; 0 if there was no choice
 }
 
-// Of returns the binned score of GPU g, 1 of one that has none. It is for decisions alone: what a GPU takes from a job is
-// its PM score.
+// Of returns the binned score of GPU g, 1 of one that has none. It is for decisions alone: what a GPU takes from a job
+// is its PM score.
 func (b *Bins) Of(g int) float64 {
 	if g >= len(b.Bin) {
 		return 1

@@ -16,5 +16,9 @@
 // business. Signals go only to processes found as members, through a pidfd and after comparing start times, so that a
 // pid used again is not hit. The calling process, its ancestors and pid 1 are never members.
 //
+// A look costs what started since the group was made, not what else runs: the kernel gives pids in turn, and counts
+// forks, so those with later pids are looked at alone (Mark). Where many were forked since, pids started from below, or
+// the group was made by another process at an unknown time, all processes are looked at.
+//
 // The package does not limit resources, read exit codes or know about jobs, and it is for Linux only.
 package procs

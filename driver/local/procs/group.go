@@ -22,6 +22,7 @@ type Group struct {
 	dir    string // its cgroup, "" for none
 	// killFile takes one write that kills the whole cgroup. Kernels before 5.14 do not have it.
 	killFile string
+	after    Mark // all its processes started later
 	// adopts: descendants of this process are members. Only in the process that made a group without a cgroup.
 	adopts bool
 }
@@ -39,7 +40,7 @@ func New(root, name, cookie string) (*Group, error) {
 	if key, _, ok := strings.Cut(cookie, "="); !ok || key == "" || strings.Contains(cookie, "\x00") {
 		return nil, fmt.Errorf("procs: cookie %q, want NAME=VALUE", cookie)
 	}
-	g := Open(root, name, cookie)
+	g := Open(root, name, cookie).After(Now())
 	g.adopts = root == ""
 	if g.dir != "" {
 		if err := os.Mkdir(g.dir, 0o755); err != nil {
@@ -58,6 +59,13 @@ func Open(root, name, cookie string) *Group {
 		g.dir = filepath.Join(root, name)
 		g.killFile = filepath.Join(g.dir, "cgroup.kill")
 	}
+	return g
+}
+
+// After returns g, whose processes are known to have started after a moment: looks at it then cost what started since,
+// not what else runs.
+func (g *Group) After(m Mark) *Group {
+	g.after = m
 	return g
 }
 
@@ -245,7 +253,7 @@ func (g *Group) look() ([]proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := scan(g.cookie)
+	all, err := scan(g.cookie, g.after)
 	if err != nil {
 		return nil, err
 	}

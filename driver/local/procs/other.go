@@ -27,6 +27,15 @@ func New(string, string, string) (*Group, error) { return nil, errors.ErrUnsuppo
 // Open returns a group that has no process.
 func Open(string, string, string) *Group { return &Group{} }
 
+// Mark is no moment here.
+type Mark struct{}
+
+// Now returns no moment.
+func Now() Mark { return Mark{} }
+
+// After returns g.
+func (g *Group) After(Mark) *Group { return g }
+
 // OutOfMemory is false.
 func (*Group) OutOfMemory() bool { return false }
 

@@ -73,9 +73,17 @@ type proc struct {
 	marked   bool // the cookie is in its first environment
 }
 
-// scan looks once at every process there is. Those that vanish meanwhile are left out. Any error but that is returned:
-// a table of processes with holes would pass for a group that is gone.
-func scan(cookie string) ([]proc, error) {
+// scan looks once at every process there is, or where that is enough at those who were forked after a mark. Those that
+// vanish meanwhile are left out. Any error but that is returned: a table of processes with holes would pass for a group
+// that is gone.
+func scan(cookie string, after Mark) ([]proc, error) {
+	if few, known, err := since(after, cookie); known || err != nil {
+		return few, err
+	}
+	return scanAll(cookie, after)
+}
+
+func scanAll(cookie string, after Mark) ([]proc, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -92,7 +100,7 @@ func scan(cookie string) ([]proc, error) {
 			if err != nil {
 				continue
 			}
-			p, err := inspect(pid, cookie)
+			p, err := inspect(pid, cookie, after)
 			switch {
 			case err == nil:
 				all = append(all, p)
@@ -124,10 +132,10 @@ func someNames(dir *os.File) ([]string, error) {
 }
 
 // inspect reads stat before environ: should the pid pass to another process in between, the start time is the old one,
-// and signal refuses it.
-func inspect(pid int, cookie string) (proc, error) {
+// and signal refuses it. Whoever started before the mark has no cookie.
+func inspect(pid int, cookie string, after Mark) (proc, error) {
 	p, err := readProc(pid)
-	if err != nil || p.zombie || cookie == "" {
+	if err != nil || p.zombie || cookie == "" || p.start < after.ticks {
 		return p, err
 	}
 	paths := []string{fmt.Sprintf("/proc/%d/environ", pid)}

@@ -37,7 +37,9 @@ type asking struct {
 	freed   map[identity]bool // held before, and asked to end since
 	silent  time.Time         // since when none of those that were asked lives; zero = some do, or none was yet
 	refused map[identity]bool // they may not be signalled
-	family  *family           // as of the last look
+	// known has the environments of ranks: of a process that is about to end the kernel shows none any more
+	known  map[identity]map[string]string
+	family *family // as of the last look
 }
 
 // identity names a process for good.
@@ -58,7 +60,7 @@ func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
 	return &asking{order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
 		ready: newReadiness(s, over.StopAsked), seen: make(map[identity]int), asked: make(map[identity]notice),
 		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool),
-		family: newFamily(nil)}
+		known: make(map[identity]map[string]string), family: newFamily(nil)}
 }
 
 // patience is mostPatience, or less where the grace is short.
@@ -126,6 +128,10 @@ func (a *asking) nodes(members []procs.Member, now time.Time) []node {
 		if a.seen[p] == 0 {
 			a.seen[p] = a.looks
 		}
+		if len(members[i].Env) > 0 {
+			a.known[p] = members[i].Env
+		}
+		members[i].Env = a.known[p]
 		list[i] = node{Member: members[i], seen: a.seen[p]}
 		if n, ok := a.asked[p]; ok {
 			list[i].asked, list[i].overdue = n.look, now.Sub(n.at) >= a.patience()
