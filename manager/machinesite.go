@@ -8,6 +8,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -101,6 +102,15 @@ func (s *Site) Remark(job sched.JobID) string {
 		return d.Remark(job)
 	}
 	return ""
+}
+
+// Launched returns the command of an attempt as it was run, as its folder says.
+func (s *Site) Launched(job sched.JobID, attempt int32) []string {
+	o, err := shim.State(s.m.Dir()).RunDir(int32(job), attempt).Order()
+	if err != nil {
+		return nil
+	}
+	return o.Command
 }
 
 // Measure adds what the device back-end saw last.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/host"
@@ -44,7 +45,8 @@ type Options struct {
 	Round   time.Duration    // decisions at multiples of it only; 0 = the system's own
 	Knows   system.Knowledge // from files that keys of the system name
 	Shim    []string         // see local.Options
-	Report  time.Duration    // see local.Options
+	Tell    time.Duration    // see local.Options
+	Ports   ports.Range      // see local.Options
 	Keep    time.Duration    // for how long run folders of jobs that are done are kept; 0 = for ever
 	Version string           // of this program
 	Log     *slog.Logger     // what users should hear of; nil = no one does
@@ -223,8 +225,8 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	name, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
 		Devices: m.o.Devices, Known: known(s),
-		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Report: m.o.Report,
-		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Log: m.o.Log})
+		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell,
+		Lend: len(s.Header.Pools) > 0, Hold: m.hold, Ports: m.o.Ports, Log: m.o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,12 @@ type Explainer interface {
 	Explain(ctx context.Context, seq uint64) (*Decision, error)
 }
 
+// Ordering is a Site that starts attempts itself.
+type Ordering interface {
+	// Launched returns the command of an attempt as it was run; nil = that is not known.
+	Launched(job sched.JobID, attempt int32) []string
+}
+
 // Remarker is a Site that watches its jobs itself.
 type Remarker interface {
 	// Remark returns what the user of a job should know of how that is watched; "" = nothing.

@@ -87,6 +87,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if r, able := s.o.Site.(Remarker); able {
 		answer.Remark = r.Remark(id)
 	}
+	if o, able := s.o.Site.(Ordering); able && doc.Attempt > 0 {
+		answer.Command = o.Launched(id, int32(doc.Attempt))
+	}
 	return answer, nil
 }
 

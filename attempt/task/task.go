@@ -60,6 +60,10 @@ type Task struct {
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 	// MaxOutput is how many bytes of the disk what an attempt writes may take; LeastOutput..MostOutput, 0 = no limit.
 	MaxOutput int64 `json:"max_output,omitempty"`
+	// Launcher is one of Launchers: whether the command is run with what its launcher needs; "" = auto
+	Launcher string `json:"launcher,omitempty"`
+	// GPUIDs is one of GPUIDs: how the job is given its GPUs; "" = as its launcher takes them, else by UUID
+	GPUIDs string `json:"gpu_ids,omitempty"`
 }
 
 // Checkpoint says how a job saves what it has done. The zero value is the default.
@@ -179,6 +183,12 @@ func (t *Task) checkWords() error {
 		if _, err := progress.ParsePattern(t.Pattern); err != nil {
 			return err
 		}
+	}
+	if t.Launcher != "" && !slices.Contains(Launchers, t.Launcher) {
+		return fmt.Errorf("launcher %q, want one of %s", short(t.Launcher), strings.Join(Launchers, ", "))
+	}
+	if t.GPUIDs != "" && !slices.Contains(GPUIDs, t.GPUIDs) {
+		return fmt.Errorf("gpu_ids %q, want one of %s", short(t.GPUIDs), strings.Join(GPUIDs, ", "))
 	}
 	for _, end := range t.RetryOn {
 		if _, err := ParseEnd(end); err != nil {

@@ -95,10 +95,27 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 		b.WriteString(term.Entry("", "there was no time to try all changes", width))
 	}
 	b.WriteString(stopsText(doc, width, now))
+	if len(doc.Command) > 0 {
+		b.WriteString(term.Entry("runs", commandText(doc.Command), width))
+	}
 	if len(doc.Figures) > 0 {
 		b.WriteString(term.Entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}
 	return b.String()
+}
+
+// commandText writes a command as a shell takes it, as far as it is not long.
+func commandText(command []string) string {
+	const most = 1000
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = term.ShellWord(word)
+	}
+	text := api.Printable(strings.Join(words, " "))
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
 }
 
 // sentenceText is the sentence, in which what others wrote of a failure is not long.

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -31,6 +32,7 @@ type runsOn struct {
 	system string
 	sets   []string
 	scores string // file of PM scores
+	ports  string // of which attempts get leases
 	known  string // path of profiles of applications
 	budget float64
 	unit   string // what jobs hold, in a word: GPU or slot
@@ -47,8 +49,9 @@ func (f *runsOn) Define(cmd *cobra.Command) {
 	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are "+
 		"given out one by one")
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
-	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a "+
-		"folder of profiles, or of tables")
+	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&f.ports, "ports", ports.Default.String(),
+		"`FIRST-LAST`: of these ports each attempt gets four of its own, to meet at")
 	term.CompleteFlag(cmd, "system", term.OneOf(inputs.SystemNames))
 	term.CompleteFlag(cmd, "set", term.StartOf(inputs.CompleteSets(takenHere)))
 }
@@ -78,10 +81,26 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if o.Knows.Speeds, err = f.speeds(ctx, o.Devices); err != nil {
 		return o, err
 	}
+	if o.Ports, err = f.portRange(cmd); err != nil {
+		return o, err
+	}
 	o.Budget = f.budget
 	o.System, o.Version, o.Unit = f.system, term.OwnBuild().Version, f.unit
 	o.Shim = []string{"/proc/self/exe", ShimVerb}
 	return o, nil
+}
+
+// portRange is where processes of attempts meet.
+func (f *runsOn) portRange(cmd *cobra.Command) (ports.Range, error) {
+	r, err := ports.Parse(f.ports)
+	if err != nil {
+		return r, term.Usagef("--ports %w", err)
+	}
+	if cmd.Flags().Changed("ports") && len(ports.Free(r)) == 0 {
+		return r, term.Usagef("--ports %v: the kernel gives all of these to clients (net.ipv4.ip_local_port_range), "+
+			"want others", r)
+	}
+	return r, nil
 }
 
 // speeds says how fast jobs go by the profiles of their models, nil if there are none.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -41,7 +42,7 @@ type attempt struct {
 	up      bool               // its start was reported; of the goroutine, once it runs
 	epoch   int64              // of the job, the last known when the attempt was started or adopted
 	adopted bool               // it was up before this driver was there
-	port    string             // where its processes meet; "" = not known
+	lease   *ports.Lease       // of the ports where its processes meet, until its shim has it; nil = none is held here
 	meter   *tail              // reads what the job writes, once it runs
 	cost    loss               // of its end, once that is known
 }
@@ -131,6 +132,9 @@ var errGone = errors.New("the state folder is gone")
 // launch leaves the order in the run directory and starts a shim, unless one has started the attempt or none is to. The
 // channel is closed when that shim has gone; nil if there is none.
 func (a *attempt) launch(o *shim.Order) <-chan struct{} {
+	if a.lease != nil {
+		defer a.lease.Close() // its shim has it from then on
+	}
 	if o == nil || isClosed(a.stopped) {
 		return nil
 	}
@@ -169,6 +173,9 @@ func (a *attempt) spawn() (chan struct{}, error) {
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(a.dir), out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if a.lease != nil { // open in the shim, and in no process of the job: see shim.KeepFiles
+		cmd.ExtraFiles = []*os.File{a.lease.Lock()}
+	}
 	shim.KeepFiles()
 	a.mark = procs.Now()
 	if err := cmd.Start(); err != nil {

@@ -64,14 +64,6 @@ func (b *attemptBook) others(but *attempt) []*attempt {
 	return list
 }
 
-// ports returns where the processes of live attempts meet.
-func (b *attemptBook) ports() (list []string) {
-	for _, a := range b.live {
-		list = append(list, a.port)
-	}
-	return list
-}
-
 // remark notes what the user of a job should know of how it is watched; "" = nothing. Anyone may call it.
 func (b *attemptBook) remark(job sched.JobID, text string) {
 	b.mu.Lock()

@@ -1,18 +1,22 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -43,7 +47,9 @@ type Options struct {
 	// Hold says why no job may be started at present; "" = they may. It is called by the engine's goroutine, and by the
 	// one inside Next. nil: they may always.
 	Hold func() string
-	Log  *slog.Logger // what users should hear of; nil = no one does
+	// Ports is where the processes of an attempt meet: each has a lease of its own; zero = ports.Default
+	Ports ports.Range
+	Log   *slog.Logger // what users should hear of; nil = no one does
 }
 
 // Arrival is a job and when it is submitted.
@@ -64,6 +70,7 @@ type Driver struct {
 	gauge   gauge
 	lending lending
 	runs    *attemptBook
+	ports   *ports.Pool
 	view    *sched.View    // the engine's, from Sync on
 	later   []sched.Event  // to be reported by the next answer
 	reports chan report    // of attempts
@@ -92,8 +99,8 @@ func New(o Options) (*Driver, error) {
 	if o.Hold == nil {
 		o.Hold = func() string { return "" }
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Offer},
-		runs:    newAttemptBook(),
+	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
+		runs: newAttemptBook(), ports: ports.NewPool(cmp.Or(o.Ports, ports.Default), rand.Int()),
 		reports: make(chan report), quit: make(chan struct{})}
 	var err error
 	if d.dev, err = watchDevices(&d.o, &d.work, d.quit); err != nil {
@@ -406,23 +413,30 @@ func (d *Driver) isDone(job sched.JobID) bool {
 
 // start has the attempt of an order started, or says why it cannot be.
 func (d *Driver) start(a *sched.Action) {
-	o, err := d.order(a)
+	lease, err := d.ports.Take()
+	var o *shim.Order
+	if err == nil {
+		o, err = d.order(a, lease)
+	}
 	if why := d.o.Hold(); why != "" {
 		err = errors.New(why)
 	}
 	if err != nil {
+		if lease != nil {
+			lease.Close()
+		}
 		d.runs.never(a.Job, a.Attempt)
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt,
 			Text: err.Error()})
 		return
 	}
 	at := d.begin(a.Job, o, len(a.GPUs), int(a.Batch))
-	at.port = portIn(o.Env)
+	at.lease = lease
 	d.work.Go(func() { at.run(o) })
 }
 
 // order is what the driver orders of the shim of an attempt.
-func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
+func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error) {
 	t, err := task.DecodeTask(d.view.Jobs[a.Job].Spec.Task)
 	if err != nil {
 		return nil, err
@@ -438,15 +452,11 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		o.Nodes = append(o.Nodes, d.o.Devices.Node(&held[i]))
 		o.Parts = append(o.Parts, held[i].Slice != "")
 	}
-	reported := *a
-	reported.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
-	for { // a port that another job was given may be free still
-		o.Env, err = environment(o, &reported, t, held, d.o.Devices)
-		if err != nil || !slices.Contains(d.runs.ports(), portIn(o.Env)) {
-			break
-		}
-	}
-	o.Command = replaced(t.Command, o.Env)
+	told := *a
+	told.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
+	spec := d.view.Jobs[a.Job].Spec
+	o.Env, err = environment(o, &told, t, held, &surrounding{d.o.Devices, lease, spec.CPUs})
+	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
 	return o, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/model/scaling"
@@ -37,16 +37,23 @@ func Passed() (env []string) {
 	return env
 }
 
+// surrounding is what an attempt has around it.
+type surrounding struct {
+	devices device.Backend
+	lease   *ports.Lease
+	cpus    float32 // per GPU that its job asks for; 0 = unknown
+}
+
 // environment is all of the environment of an attempt: what is passed on, what torchrun takes for flags that it is not
 // given, what the job asks for, and what the driver sets, the last over the first.
-func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, devices device.Backend) ([]string,
+func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, of *surrounding) ([]string,
 	error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, fmt.Errorf("no free port: %w", err)
-	}
+	port := strconv.Itoa(of.lease.First)
 	env := append(Passed(), "PET_NPROC_PER_NODE="+strconv.Itoa(len(held)), "PET_MASTER_ADDR="+meetingAddress,
 		"PET_MASTER_PORT="+port)
+	if of.cpus >= 1 {
+		env = append(env, "OMP_NUM_THREADS="+strconv.Itoa(int(of.cpus)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
 	}
@@ -55,14 +62,42 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		return nil, err
 	}
 	env = append(env, secrets...)
-	reported := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices,
-		Checkpoint: o.Checkpoint(),
-		Grace:      t.Grace, Config: a.Config}
-	env = append(append(env, devices.Env(held)...), reported.Environment()...)
+	told := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
+		Grace: t.Grace, Config: a.Config}
+	visible, err := visible(of.devices, held, t.ByIndex())
+	if err != nil {
+		return nil, err
+	}
+	env = append(append(env, visible...), told.Environment()...)
 	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)),
-		"MASTER_ADDR="+meetingAddress, meetingPort+"="+port)
+		"MASTER_ADDR="+meetingAddress, "MASTER_PORT="+port, "TRAINYARD_PORTS="+of.lease.String())
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
 		env = append(env, "TRAINYARD_SOCKET="+path)
+	}
+	return env, nil
+}
+
+// visible returns the variables that show a job its devices alone. By index they name GPUs by number in the order of
+// PCI, which a part of a GPU has not.
+func visible(devices device.Backend, held []device.Device, byIndex bool) ([]string, error) {
+	env := devices.Env(held)
+	if !byIndex {
+		return env, nil
+	}
+	const name = "CUDA_VISIBLE_DEVICES="
+	for i, kv := range env {
+		if kv == name || !strings.HasPrefix(kv, name) {
+			continue // slots
+		}
+		numbers := make([]string, len(held))
+		for k := range held {
+			if held[k].Slice != "" {
+				return nil, fmt.Errorf("gpu_ids: %s is a part of a GPU (%s), which has no number, want a whole GPU, "+
+					"or gpu_ids: uuid", held[k].Name, held[k].Slice)
+			}
+			numbers[k] = strconv.Itoa(held[k].Index)
+		}
+		env[i] = name + strings.Join(numbers, ",")
 	}
 	return env, nil
 }
@@ -110,12 +145,18 @@ func scale(a *sched.Action, rule string, least int) float32 {
 	return float32(restart.Factor(s, int(a.Batch), least, 0, 0))
 }
 
-// variable is one of ours in an argument, with a second $ where it is to stay.
-var variable = regexp.MustCompile(`\$?\$(TRAINYARD_[A-Z0-9_]+|\{TRAINYARD_[A-Z0-9_]+\})`)
+// variable is one that is replaced in an argument, with a second $ where it is to stay.
+var variable = regexp.MustCompile(`\$?\$(` + replaceable + `|\{(?:` + replaceable + `)\})`)
 
-// replaced returns a command in which $TRAINYARD_NAME and ${TRAINYARD_NAME} are replaced by the values that env has; of
-// $$TRAINYARD_NAME one $ goes and the rest stays. All else stays as it is, names that env does not have included: no
-// shell comes between, but one may be what is run.
+// replaceable are the names of variables that are replaced in arguments.
+const replaceable = `TRAINYARD_[A-Z0-9_]+|PET_[A-Z0-9_]+|MASTER_PORT|MASTER_ADDR|CUDA_VISIBLE_DEVICES`
+
+// names are the characters of which a name consists: a longer one is another variable.
+const names = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+// replaced returns a command in which $NAME and ${NAME}, of the names above, are replaced by the values that env has;
+// of $$NAME one $ goes and the rest stays. All else stays as it is, names that env does not have included: no shell
+// comes between, but one may be what is run.
 func replaced(command, env []string) []string {
 	values := make(map[string]string)
 	for _, kv := range env {
@@ -124,42 +165,31 @@ func replaced(command, env []string) []string {
 	}
 	out := make([]string, len(command))
 	for i, arg := range command {
-		out[i] = variable.ReplaceAllStringFunc(arg, func(s string) string {
-			if kept, ok := strings.CutPrefix(s, "$$"); ok {
-				return "$" + kept
-			}
-			if value, ok := values[strings.Trim(s, "${}")]; ok {
-				return value
-			}
-			return s
-		})
+		var b strings.Builder
+		end := 0
+		for _, at := range variable.FindAllStringIndex(arg, -1) {
+			b.WriteString(arg[end:at[0]])
+			b.WriteString(valueOf(arg[at[0]:at[1]], arg[at[1]:], values))
+			end = at[1]
+		}
+		out[i] = b.String() + arg[end:]
 	}
 	return out
 }
 
-// Where the processes of an attempt meet.
-const (
-	meetingAddress = "127.0.0.1"
-	meetingPort    = "MASTER_PORT"
-)
-
-// freePort returns a port that is free at the moment.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", meetingAddress+":0")
-	if err != nil {
-		return "", err
+// valueOf returns what stands for a variable in an argument, which goes on with rest.
+func valueOf(s, rest string, values map[string]string) string {
+	if !strings.HasSuffix(s, "}") && rest != "" && strings.ContainsRune(names, rune(rest[0])) {
+		return s // the name goes on: it is another one
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	if kept, ok := strings.CutPrefix(s, "$$"); ok {
+		return "$" + kept
+	}
+	if value, ok := values[strings.Trim(s, "${}")]; ok {
+		return value
+	}
+	return s
 }
 
-// portIn returns the port of an environment, "" if it has none.
-func portIn(env []string) string {
-	for _, kv := range slices.Backward(env) {
-		if port, ok := strings.CutPrefix(kv, meetingPort+"="); ok {
-			return port
-		}
-	}
-	return ""
-}
+// meetingAddress is where the processes of an attempt meet.
+const meetingAddress = "127.0.0.1"

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -65,7 +67,7 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_LR_SCALE":   "0.5",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"],
 		"PET_NPROC_PER_NODE": "2", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": env["MASTER_PORT"],
-		"TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
+		"TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"], "TRAINYARD_PORTS": portsFrom(env["MASTER_PORT"]),
 	}
 	if path := socketPath(shim.RunDir(filepath.Join(dir, "jobs", "0", "2"))); path != "" {
 		want["TRAINYARD_SOCKET"] = path
@@ -91,12 +93,18 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// portsFrom names the ports of a lease by its first.
+func portsFrom(first string) string {
+	n, _ := strconv.Atoi(first)
+	return (&ports.Lease{First: n}).String()
+}
+
 // Ensure that a job has its port to itself, also next to one whose processes have not met yet and one that an earlier
 // driver started, and may give torchrun another width.
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	job := task.Task{Env: map[string]string{"PET_NPROC_PER_NODE": "gpu"}}
-	env, err := environment(&shim.Order{}, &sched.Action{}, job, nil, device.Slots(1))
+	env, err := environment(&shim.Order{}, &sched.Action{}, job, nil, around(device.Slots(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +119,9 @@ func TestPorts(t *testing.T) {
 	h.apply(start(0, 1, 0), start(1, 1, 1))
 	h.await(sched.AttemptStarted, 0)
 	h.await(sched.AttemptStarted, 1)
-	ports := d.runs.ports()
-	slices.Sort(ports)
-	if len(slices.Compact(ports)) != 2 || slices.Contains(ports, "") {
-		t.Errorf("ports %v, want two", ports)
+	first := meetings(t, dir, 2)
+	if first[0] == first[1] {
+		t.Errorf("both jobs meet at port %s, want two", first[0])
 	}
 	view := known(d, sched.Job{Attempt: sched.Running, Attempts: 1, Up: true})
 	view.Jobs = append(view.Jobs, view.Jobs[0])
@@ -123,11 +130,35 @@ func TestPorts(t *testing.T) {
 	d = open(t, dir, 2, 2, list...)
 	t.Cleanup(d.Close)
 	take(t, d, view)
-	again := d.runs.ports()
-	slices.Sort(again)
-	if !slices.Equal(again, ports) {
-		t.Errorf("ports %v, were %v", again, ports)
+	for _, port := range first { // their shims have the leases, not the driver that took them
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err := ports.NewPool(ports.Range{First: n, Last: n + ports.Count - 1}, 0).Take(); err == nil {
+			l.Close()
+			t.Errorf("port %d of a job that runs is leased again", n)
+		}
 	}
+}
+
+// meetings returns the ports at which the first attempts of n jobs meet.
+func meetings(t *testing.T, dir string, n int32) (list []string) {
+	t.Helper()
+	for j := range n {
+		o, err := shim.State(dir).RunDir(j, 1).Order()
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, _ := last(o.Env, "MASTER_PORT")
+		list = append(list, port)
+	}
+	return list
+}
+
+// around is what an attempt on devices has around it.
+func around(devices device.Backend) *surrounding {
+	return &surrounding{devices: devices, lease: &ports.Lease{First: 20480}}
 }
 
 // last returns the value that counts where a name is there more than once.
@@ -167,7 +198,7 @@ func TestEnvironmentOf(t *testing.T) {
 			map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
 				"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
 	} {
-		env, err := environment(order, &c.action, job, held, c.devices)
+		env, err := environment(order, &c.action, job, held, around(c.devices))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +217,7 @@ func TestEnvironmentOf(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	env := []string{"TRAINYARD_NUM_GPUS=1", "TRAINYARD_NUM_GPUS=4", "TRAINYARD_RUN_DIR=/a $HOME/$TRAINYARD_NUM_GPUS",
-		"HOME=/h"}
+		"HOME=/h", "MASTER_PORT=20480", "PET_NPROC_PER_NODE=2", "CUDA_VISIBLE_DEVICES=0,1"}
 	for arg, want := range map[string]string{
 		"--nproc-per-node=$TRAINYARD_NUM_GPUS":           "--nproc-per-node=4",
 		"${TRAINYARD_NUM_GPUS}x$TRAINYARD_NUM_GPUS":      "4x4",
@@ -195,6 +226,10 @@ func TestReplaced(t *testing.T) {
 		"kill $$; $HOME ${HOME} $1 $TRAINYARD ${}":       "kill $$; $HOME ${HOME} $1 $TRAINYARD ${}",
 		"${TRAINYARD_BATCH_GLOBAL:-64} $TRAINYARD_OTHER": "${TRAINYARD_BATCH_GLOBAL:-64} $TRAINYARD_OTHER",
 		"$TRAINYARD_NUM_GPUS2":                           "$TRAINYARD_NUM_GPUS2",
+		"$MASTER_PORT ${MASTER_PORT} $$MASTER_PORT":      "20480 20480 $MASTER_PORT",
+		"$MASTER_PORT2 $MASTER_PORT_X $MASTER":           "$MASTER_PORT2 $MASTER_PORT_X $MASTER",
+		"-n$PET_NPROC_PER_NODE:$CUDA_VISIBLE_DEVICES":    "-n2:0,1",
+		"$MASTER_ADDR:$MASTER_PORT":                      "$MASTER_ADDR:20480",
 		"":                                               "",
 	} {
 		if got := replaced([]string{"x", arg}, env); got[0] != "x" || got[1] != want {

@@ -115,9 +115,6 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	}
 	a := d.begin(id, d.recall(id, j.Attempts), len(j.GPUs), int(j.Live.Batch))
 	a.up, a.adopted, a.since = j.Up, j.Up, d.o.Origin
-	if o, err := a.dir.Order(); err == nil {
-		a.port = portIn(o.Env)
-	}
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
 		if j.Cancel {

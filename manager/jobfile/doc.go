@@ -29,6 +29,8 @@
 //	    priority: 5                 # larger first, where a system looks at it; default 0
 //	    progress: {from: tqdm}      # which of its logs has it: auto, own, tqdm, hf, lightning or steps; default auto;
 //	                                # or regex: a pattern with groups such as (?P<step>...)
+//	    launcher: auto              # or none: its launcher is given no options by which it keeps to the job
+//	    gpu_ids: index              # how it is given its GPUs: uuid or index; default uuid, of deepspeed index
 //	    # restarts after a failure of its own, the rest before each, and after which ends alone; default 0, 0s, all; retries: 2 is
 //	    # the same without the others
 //	    retry: {max: 2, backoff: 30s, on: [exit:75, signal:KILL]}

@@ -87,6 +87,8 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 			gpus.Max, batch.PerGPU)
 	case taskErr != nil:
 		r.Fail(n, "%v", taskErr)
+	case e.task.CheckLauncher() != nil:
+		r.Fail(n, "%v", e.task.CheckLauncher())
 	case specErr != nil:
 		r.Fail(n, "%v", specErr)
 	}
@@ -130,6 +132,12 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("output", func(key string, n ast.Node) { r.output(key, n, &t.MaxOutput) }),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
 		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, t) }),
+		strictyaml.Key("launcher", func(key string, n ast.Node) {
+			if r.word(key, n, task.Launchers, &t.Launcher) == 0 { // the default, which leaves no trace
+				t.Launcher = ""
+			}
+		}),
+		strictyaml.Key("gpu_ids", func(key string, n ast.Node) { r.word(key, n, task.GPUIDs, &t.GPUIDs) }),
 		strictyaml.Key("preemptible", func(key string, n ast.Node) { r.preemptible(key, n, &s.Preempt) }),
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
 		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, t) }),

@@ -8,8 +8,8 @@ import (
 
 const (
 	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, output, " +
-		"priority, progress, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, " +
-		"gpu_use, epochs"
+		"priority, progress, launcher, " +
+		"gpu_ids, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
@@ -185,6 +185,12 @@ func TestErrors(t *testing.T) {
 			`1:48: checkpoint ready_file "../x", want a file in the run directory, or an absolute path, cleaned`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ''}}]",
 			`1:48: checkpoint ready_file "", want a file in the run directory, or an absolute path, cleaned`},
+		// Launchers.
+		{"jobs: [{command: [a], launcher: torchrun}]", `1:33: launcher "torchrun", want one of auto, none`},
+		{"jobs: [{command: [a], gpu_ids: pci}]", `1:32: gpu_ids "pci", want one of uuid, index`},
+		{"jobs: [{command: [deepspeed, --num_gpus, 2, train.py]}]", `1:8: command with --num_gpus of deepspeed, ` +
+			`want it without: with it DeepSpeed takes the first GPUs of the machine, those of other jobs too; leave ` +
+			`it out: the job's GPUs are all that it sees (launcher: none leaves the command alone)`},
 		// Progress and retries.
 		{"jobs: [{command: [a], progress: {from: tqm}}]",
 			`1:40: progress from "tqm" (did you mean "tqdm"?), want one of auto, own, tqdm, hf, lightning, steps`},

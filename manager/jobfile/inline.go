@@ -30,6 +30,8 @@ func Inline(command []string, gpus sched.Range, name, dir string) (Job, error) {
 		return Job{}, fmt.Errorf("jobfile: no command, want one, as in: python train.py")
 	case err != nil:
 		return Job{}, fmt.Errorf("jobfile: %w", err)
+	case e.task.CheckLauncher() != nil:
+		return Job{}, fmt.Errorf("jobfile: %w", e.task.CheckLauncher())
 	}
 	e.spec.GPUs, e.spec.Name = gpus, name
 	return Job{Spec: e.spec, Task: e.task}, nil
