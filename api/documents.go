@@ -11,7 +11,7 @@ type Job struct {
 	Outcome  string   `json:"outcome,omitempty" doc:"once done: finished, failed, cancelled or rejected"`
 	ExitCode int      `json:"exit_code,omitempty" doc:"of the last attempt that ended"`
 	Text     string   `json:"text,omitempty" doc:"what was said of its end"`
-	Why      string   `json:"why,omitempty" doc:"in a sentence, why it does not run, is kept at its width, or how it failed"`
+	Why      string   `json:"why,omitempty" doc:"in a sentence, why it does not run, is kept at its width, is on GPUs that it does not hold, or how it failed"`
 	Failure  *Failure `json:"failure,omitempty" doc:"how the last attempt that ended failed, if it did"`
 	Priority int      `json:"priority,omitempty"`
 	Min      int      `json:"gpus_min" doc:"fewest GPUs"`

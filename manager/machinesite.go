@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
@@ -99,10 +100,13 @@ func (s *Site) Explain(ctx context.Context, seq uint64) (*host.Decision, error) 
 // Remark returns what the user of a job should know of how it is watched.
 func (s *Site) Remark(job sched.JobID) string {
 	if d := s.m.driver.Load(); d != nil {
-		return d.Remark(job)
+		return strings.TrimSpace(s.Astray()[job] + " " + d.Remark(job))
 	}
 	return ""
 }
+
+// Astray says, by job, which processes of it are on GPUs that it does not hold.
+func (s *Site) Astray() map[sched.JobID]string { return s.m.astray() }
 
 // Launched returns the command of an attempt as it was run, as its folder says.
 func (s *Site) Launched(job sched.JobID, attempt int32) []string {

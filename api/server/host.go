@@ -57,6 +57,12 @@ type Ordering interface {
 	Launched(job sched.JobID, attempt int32) []string
 }
 
+// Warden is a Site that sees which processes of jobs are on GPUs that their job does not hold.
+type Warden interface {
+	// Astray says so by job, with the likely cause. Anyone may call it.
+	Astray() map[sched.JobID]string
+}
+
 // Remarker is a Site that watches its jobs itself.
 type Remarker interface {
 	// Remark returns what the user of a job should know of how that is watched; "" = nothing.

@@ -84,6 +84,7 @@ type writer struct {
 	ref    func(sched.JobID, *sched.JobSpec) string
 	leave  sched.Unsaved // who is not stopped for others
 	halted string        // why no job is started; "" = they are
+	astray map[sched.JobID]string
 }
 
 // writer is for the one who looks: rows that were read before would be older than the View, and a job that has just
@@ -99,7 +100,15 @@ func (s *Server) writer(v *sched.View) *writer {
 		return last
 	}
 	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
-		sched.UnsavedOf(s.o.Host.Header().Settings), halted(s.o.Site)}
+		sched.UnsavedOf(s.o.Host.Header().Settings), halted(s.o.Site), astray(s.o.Site)}
+}
+
+// astray says which jobs have processes on GPUs that they do not hold.
+func astray(world site.Site) map[sched.JobID]string {
+	if w, may := world.(Warden); may {
+		return w.Astray()
+	}
+	return nil
 }
 
 // halted says why no job is started at present; "" = they are.
@@ -195,6 +204,9 @@ func (x *writer) ended(doc *api.Job, j *sched.Job, row *Row) {
 func (x *writer) why(j *sched.Job, id sched.JobID) string {
 	if x.halted != "" && j.State == sched.Waiting {
 		return x.halted
+	}
+	if why := x.astray[id]; why != "" {
+		return why
 	}
 	if j.Attempt != sched.Running {
 		w := x.brief.Why(id)

@@ -101,13 +101,14 @@ var (
 	descLost        = desc("lost_gpu_seconds_total", "GPU time of jobs that came to nothing, by cause.", "cause")
 	descEnergy      = desc("energy_joules_total",
 		"Energy of the GPUs since the first job arrived, as far as it is measured.")
+	descAstray  = desc("jobs_on_gpus_of_others", "Jobs with a process on a GPU that they do not hold.")
 	descStreams = desc("streams", "Streams that are open.")
 )
 
 // Describe sends the names of the figures.
 func (standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts,
-		descResizes, descService, descLost, descEnergy, descStreams} {
+		descResizes, descService, descLost, descEnergy, descAstray, descStreams} {
 		ch <- d
 	}
 }
@@ -149,6 +150,7 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 	send(descService, prometheus.CounterValue, t.service)
 	send(descLost, prometheus.CounterValue, t.lost, "stopped-for-others")
 	send(descEnergy, prometheus.CounterValue, t.energy)
+	send(descAstray, prometheus.GaugeValue, float64(len(astray(x.s.o.Site))))
 	send(descStreams, prometheus.GaugeValue, float64(x.s.guard.streams.open()))
 }
 

@@ -38,15 +38,14 @@ type deviceWatch struct {
 	work    *sync.WaitGroup // the driver's, which ends a look as well
 	quit    chan struct{}
 
-	list     []device.Device   // by GPUID
-	state    []sched.GPUState  // by device, as last reported
-	withheld []bool            // by device: its user wants it left alone
-	retired  []bool            // by device: it is missing, and its user does not expect it back
-	refused  map[string]bool   // new devices that are not used: users were warned of them
-	held     string            // why all are given to no job; "" = they may be
-	heldIdle []bool            // by device: users were warned of it
-	barred   []string          // devices whose lock another process had at the last look
-	holders  map[string]string // of those: who, in words, where that is known
+	list     []device.Device                // by GPUID
+	state    []sched.GPUState               // by device, as last reported
+	withheld []bool                         // by device: its user wants it left alone
+	held     string                         // why all are given to no job; "" = they may be
+	heldIdle []bool                         // by device: users were warned of it
+	barred   []string                       // devices whose lock another process had at the last look
+	holders  map[string]string              // of those: who, in words, where that is known
+	astray   map[string][]device.Trespasser // by device, at the last look
 	eye      *device.Sampler
 	watch    *device.Watch
 	looked   time.Time // when the devices were last looked at
@@ -249,6 +248,7 @@ func (d *Driver) judge(s seen) []sched.Event {
 	d.dev.holders = s.holders
 	events := d.dev.newcomers(s.found)
 	o := d.owners(nil)
+	d.dev.astray = o.trespassers(s.sample)
 	d.dev.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
 	events = append(events, d.dev.changes()...)
 	return append(events, d.gauge.read(d.view, d.dev.list, s.sample, o)...)
@@ -274,6 +274,7 @@ func (w *deviceWatch) changes() (events []sched.Event) {
 		case slices.Contains(w.barred, s.Name):
 			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: w.lockText(s.Name)}
 		}
+		s.Trespassers = w.astray[s.Name]
 		if s.State != w.state[i] {
 			w.state[i] = s.State
 			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State),

@@ -84,6 +84,15 @@ type Status struct {
 	Seen      time.Time // of the reading; zero = never
 	Reading   Reading
 	IdleSince time.Time // since when memory is held and nothing done; zero = that is not so
+	// Trespassers are processes on it of jobs that do not hold it.
+	Trespassers []Trespasser
+}
+
+// Trespasser is a process of a job on a device that the job does not hold.
+type Trespasser struct {
+	Job   sched.JobID
+	PID   int
+	Cause string // likely one, in words
 }
 
 // HeldIdle reports whether someone, perhaps a job, has held memory of the device for long without using it.
