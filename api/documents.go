@@ -107,7 +107,9 @@ type Submission struct {
 	Dir  string `json:"dir,omitempty" doc:"absolute: what dir of jobs is relative to; wanted by a machine"`
 	// Env are variables of the submitter that jobs inherit, of those allowed.
 	Env map[string]string `json:"env,omitempty"`
-	Dry bool              `json:"dry,omitempty" doc:"only say what would become of them"`
+	// Inherit is the environment of the submitter's shell, for jobs with inherit_env.
+	Inherit map[string]string `json:"inherit,omitempty" doc:"of jobs with inherit_env: kept apart from the log, and in no answer"`
+	Dry     bool              `json:"dry,omitempty" doc:"only say what would become of them"`
 }
 
 // Submitted are the jobs that were submitted, durably, or would be.

@@ -40,7 +40,10 @@ func (m *Manager) Clean(ctx context.Context, in api.Clean) (doc api.Cleaned, err
 			doc.Left = append(doc.Left, api.Left{Job: int(id), Why: bad.Error()})
 		}
 	}
-	return doc, nil
+	if r.Runs && !in.Dry {
+		err = m.dropUnused(ctx, &doc)
+	}
+	return doc, err
 }
 
 // within reports whether a path leads into the folders of jobs.

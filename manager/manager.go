@@ -42,16 +42,17 @@ type Options struct {
 	Settings map[string]string
 	// slots in use on average, for systems that rent: they are offered one by one then; 0 = all are there always
 	Budget  float64
-	Round   time.Duration    // decisions at multiples of it only; 0 = the system's own
-	Knows   system.Knowledge // from files that keys of the system name
-	Shim    []string         // see local.Options
-	Tell    time.Duration    // see local.Options
-	Ports   ports.Range      // see local.Options
-	Keep    time.Duration    // for how long run folders of jobs that are done are kept; 0 = for ever
-	Version string           // of this program
-	Log     *slog.Logger     // what users should hear of; nil = no one does
-	Sinks   []eventlog.Sink  // hear every new event, and last whenever a batch is durable
-	Decided func(ns int64)   // hears how long each decision took that changed something; nil = none does
+	Round   time.Duration     // decisions at multiples of it only; 0 = the system's own
+	Knows   system.Knowledge  // from files that keys of the system name
+	Shim    []string          // see local.Options
+	Tell    time.Duration     // see local.Options
+	Ports   ports.Range       // see local.Options
+	Inherit map[string]string // what those of Jobs inherit that are to; nil = none came with them
+	Keep    time.Duration     // for how long run folders of jobs that are done are kept; 0 = for ever
+	Version string            // of this program
+	Log     *slog.Logger      // what users should hear of; nil = no one does
+	Sinks   []eventlog.Sink   // hear every new event, and last whenever a batch is durable
+	Decided func(ns int64)    // hears how long each decision took that changed something; nil = none does
 }
 
 // Check says what is wrong with the system and its settings.
@@ -122,6 +123,7 @@ type Manager struct {
 	room     *room
 	recorder *metrics.Recorder
 	driver   atomic.Pointer[local.Driver] // once Run has one
+	inherit  inheritance
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
@@ -146,7 +148,10 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	}
 	disk := &room{dir: o.Dir, log: o.Log}
 	m := &Manager{o: o, room: disk, kept: &keeper{Store: s, dir: o.Dir, before: math.MaxInt64, room: disk}}
-	if err = m.begin(ctx); err != nil {
+	if err = m.begin(ctx); err == nil {
+		err = m.giveKnown()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	disk.look()

@@ -28,6 +28,9 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 	if err != nil {
 		return nil, err
 	}
+	if bad := checkInherit(jobs, in.Inherit); bad != nil {
+		return nil, bad
+	}
 	for i := range jobs {
 		spec := &jobs[i].Spec
 		if spec.User == "" {
@@ -37,14 +40,18 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 			return nil, api.Refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User,
 				who.Name)
 		}
+		if jobs[i].Inherit {
+			continue // it has them already, and they are in no log
+		}
 		if bad := inherit(&jobs[i].Task, in.Env); bad != nil {
 			return nil, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)
 		}
 	}
-	return &batch{m: s.m, jobs: jobs, user: who.Name, content: digest(in)}, nil
+	return &batch{m: s.m, jobs: jobs, env: in.Inherit, user: who.Name, content: digest(in)}, nil
 }
 
-// digest is short for what is submitted: two submissions alike in it are the same jobs.
+// digest is short for what is submitted: two submissions alike in it are the same jobs. The shell's environment is no
+// part of it: who asks again may ask from another one.
 func digest(in *api.Submission) string {
 	b, _ := json.Marshal([]any{in.File, in.Dir, in.Env}) // text alone
 	sum := sha256.Sum256(b)
@@ -93,7 +100,8 @@ func inherit(t *task.Task, env map[string]string) error {
 type batch struct {
 	m             *Manager
 	jobs          []jobfile.Job
-	user, content string // who asks, and what for
+	env           map[string]string // that those inherit which are to
+	user, content string            // who asks, and what for
 }
 
 // Names are those of the jobs.
@@ -115,6 +123,9 @@ func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) { return b.
 
 // SubmitOnce submits the jobs unless they were under that key of the one who asks; "" = under none.
 func (b *batch) SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error) {
+	if err := b.m.inherit.give(b.m.Dir(), b.jobs, b.env); err != nil {
+		return nil, err
+	}
 	first, err := b.m.Submit(ctx, b.jobs, host.Once{User: b.user, Key: key, Content: b.content})
 	if err != nil {
 		return nil, err

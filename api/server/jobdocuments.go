@@ -85,6 +85,7 @@ type writer struct {
 	leave  sched.Unsaved // who is not stopped for others
 	halted string        // why no job is started; "" = they are
 	astray map[sched.JobID]string
+	remark func(sched.JobID) string // nil = there are none
 }
 
 // writer is for the one who looks: rows that were read before would be older than the View, and a job that has just
@@ -99,8 +100,12 @@ func (s *Server) writer(v *sched.View) *writer {
 		}
 		return last
 	}
+	var remark func(sched.JobID) string
+	if r, able := s.o.Site.(Remarker); able {
+		remark = r.Remark
+	}
 	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
-		sched.UnsavedOf(s.o.Host.Header().Settings), halted(s.o.Site), astray(s.o.Site)}
+		sched.UnsavedOf(s.o.Host.Header().Settings), halted(s.o.Site), astray(s.o.Site), remark}
 }
 
 // astray says which jobs have processes on GPUs that they do not hold.
@@ -207,6 +212,9 @@ func (x *writer) why(j *sched.Job, id sched.JobID) string {
 	}
 	if why := x.astray[id]; why != "" {
 		return why
+	}
+	if j.State == sched.Held && x.remark != nil && x.remark(id) != "" {
+		return "is held: " + x.remark(id)
 	}
 	if j.Attempt != sched.Running {
 		w := x.brief.Why(id)

@@ -85,7 +85,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 		answer.Sentence = why
 	}
 	if r, able := s.o.Site.(Remarker); able {
-		answer.Remark = r.Remark(id)
+		if answer.Remark = r.Remark(id); answer.Remark != "" && a.View.Job(id).State == sched.Held {
+			answer.Sentence = "is held: " + answer.Remark
+		}
 	}
 	if o, able := s.o.Site.(Ordering); able && doc.Attempt > 0 {
 		answer.Command = o.Launched(id, int32(doc.Attempt))

@@ -64,6 +64,8 @@ type Task struct {
 	Launcher string `json:"launcher,omitempty"`
 	// GPUIDs is one of GPUIDs: how the job is given its GPUs; "" = as its launcher takes them, else by UUID
 	GPUIDs string `json:"gpu_ids,omitempty"`
+	// Inherit is the SHA-256, in hexadecimal, of variables that it inherits and that are kept elsewhere; "" = none
+	Inherit string `json:"inherit,omitempty"`
 }
 
 // Checkpoint says how a job saves what it has done. The zero value is the default.
@@ -155,6 +157,9 @@ func (t Task) Validate() error {
 		return err
 	}
 	if err := t.checkNumbers(); err != nil {
+		return err
+	}
+	if err := t.checkInherit(); err != nil {
 		return err
 	}
 	return t.checkTexts()

@@ -255,6 +255,12 @@ func (t *Target) Remote() bool {
 	return err != nil || c.named
 }
 
+// Away reports whether the host is reached through a connection: what this shell has means nothing there.
+func (t *Target) Away() bool {
+	c, err := t.choose()
+	return err == nil && c.Kind() != "state"
+}
+
 // Asking is a verb that asks a host.
 func (t *Target) Asking(ask func(cmd *cobra.Command, c *api.Client, args []string) error,
 ) func(*cobra.Command, []string) error {

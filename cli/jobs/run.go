@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
 // runFlags are the flags of run as given.
@@ -49,6 +51,12 @@ Exit code: that of a job which failed, from 1 to 125, where it was submitted;
 		Args: wantJobs,
 		RunE: f.run,
 	}
+	f.shell.target = func() client.Target {
+		if f.own(cmd) != "" {
+			return client.Target{State: "."} // of this machine, whichever it will be
+		}
+		return f.target()
+	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.state, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state next "+
@@ -81,6 +89,12 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return f.runServed(cmd, c, args)
 	}
 	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json,
-		Quiet:   f.quiet,
-		JobsOut: f.jobsOut, EventsOut: f.eventsOut, Submission: f.submission, Warn: warnMissing})
+		Quiet: f.quiet, JobsOut: f.jobsOut, EventsOut: f.eventsOut,
+		Submission: f.submission,
+		Warn: func(cmd *cobra.Command, jobs []jobfile.Job) {
+			warnMissing(cmd, jobs)
+			if !f.quiet {
+				fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
+			}
+		}})
 }

@@ -68,9 +68,9 @@ func newSbatch() *cobra.Command {
 		Short: "Submit a script written for Slurm",
 		Long: `Hands a script in as a job, with what its #SBATCH lines ask for: job name, GPUs,
 time, signal, array, folder. Options here go before those lines. Other options
-of sbatch are passed over, and reported. The script is run where it stands, by what
-its first line names, as it is when it starts; of the environment it is given
-what jobs inherit (docs/guide/jobs.md). Its output is kept: see
+of sbatch are passed over, and told. The script is run where it stands, by what
+its first line names, as it is when it starts, with the variables of this shell
+(docs/guide/jobs.md). Its output is kept: see
 ` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
 		Example: `  trainyard sbatch --gpus 2 train.sh
   trainyard squeue
@@ -82,7 +82,8 @@ what jobs inherit (docs/guide/jobs.md). Its output is kept: see
 			if err := once.Check(cmd); err != nil {
 				return err
 			}
-			s, parsable, err := batch(cmd, args)
+			from := &shell{target: func() client.Target { return to }}
+			s, parsable, err := batch(cmd, args, from)
 			if err != nil {
 				return err
 			}
@@ -91,6 +92,7 @@ what jobs inherit (docs/guide/jobs.md). Its output is kept: see
 				if err != nil {
 					return err
 				}
+				fmt.Fprint(cmd.ErrOrStderr(), from.took)
 				return writeBatch(cmd, &doc, parsable)
 			})(cmd, args)
 		},
@@ -115,7 +117,7 @@ func writeBatch(cmd *cobra.Command, doc *api.Submitted, parsable bool) error {
 }
 
 // batch returns the jobs of a script, by its lines and, before those, the flags of cmd.
-func batch(cmd *cobra.Command, args []string) (s api.Submission, parsable bool, err error) {
+func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, parsable bool, err error) {
 	const mostScript = 1 << 20
 	text, err := strictyaml.ReadFile(args[0], mostScript)
 	if err != nil {
@@ -149,9 +151,15 @@ func batch(cmd *cobra.Command, args []string) (s api.Submission, parsable bool, 
 	if err != nil {
 		return s, false, err
 	}
-	s, err = f.submission(path, append(append(run, path), args[1:]...))
+	env, err := from.taken(cmd)
+	if err == nil {
+		s, err = f.submission(path, append(append(run, path), args[1:]...), env != nil)
+	}
 	if err != nil {
 		return s, false, term.Usagef("sbatch: %s: %w", args[0], err)
+	}
+	if s.Inherit = env; env == nil {
+		s.Env = from.passed()
 	}
 	jobs, err := jobfile.ParseJobs([]byte(s.File), args[0])
 	if err != nil {
@@ -211,7 +219,8 @@ func shellWords(line string) (words []string) {
 }
 
 // submission is the command of a script as a job file: one job, or one for each number of an array.
-func (f *batchFlags) submission(script string, command []string) (s api.Submission, err error) {
+// It inherits the environment of its submitter, or none.
+func (f *batchFlags) submission(script string, command []string, inherit bool) (s api.Submission, err error) {
 	if f.after != "" {
 		return s, fmt.Errorf("--dependency %s: jobs that wait for others are submitted with them, in one file, by "+
 			"`after`", f.after)
@@ -224,7 +233,7 @@ func (f *batchFlags) submission(script string, command []string) (s api.Submissi
 		return s, err
 	}
 	name := f.jobName(script)
-	job := map[string]any{"command": command, "gpus": gpus}
+	job := map[string]any{"command": command, "gpus": gpus, "inherit_env": inherit}
 	if f.limit != "" {
 		if job["wall_time"], err = slurmTime(f.limit); err != nil {
 			return s, err
@@ -256,7 +265,7 @@ func (f *batchFlags) submission(script string, command []string) (s api.Submissi
 	e := json.NewEncoder(&b) // JSON is YAML
 	e.SetEscapeHTML(false)
 	err = e.Encode(map[string]any{"jobs": jobs})
-	s.File, s.Env = b.String(), passed()
+	s.File = b.String()
 	return s, err
 }
 

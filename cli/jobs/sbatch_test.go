@@ -25,7 +25,7 @@ func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, 
 	if failed := cmd.ParseFlags(append(flags, path, "--epochs", "3")); failed != nil {
 		t.Fatal(failed)
 	}
-	s, _, err := batch(cmd, cmd.Flags().Args())
+	s, _, err := batch(cmd, cmd.Flags().Args(), &shell{none: true})
 	if err != nil {
 		return nil, "", err
 	}

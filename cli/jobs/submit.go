@@ -18,7 +18,6 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -30,6 +29,7 @@ type handIn struct {
 	name    string
 	preempt string
 	dry     bool
+	shell   shell
 }
 
 // define adds the flags.
@@ -40,6 +40,7 @@ func (f *handIn) define(cmd *cobra.Command) {
 	fs.StringVar(&f.preempt, "preemptible", "", "whether the command may be stopped for others: after-save (once "+
 		"something shows\nthat it saves, the default), true or false")
 	term.CompleteFlag(cmd, "preemptible", term.OneOf(sched.PreemptibleWords))
+	f.shell.define(cmd)
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }
 
@@ -66,9 +67,12 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	switch {
 	case isCommand(cmd):
 		return f.inline(cmd, args)
-	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name") || cmd.Flags().Changed("preemptible"):
+	case anyChanged(cmd, "gpus", "name", "preemptible"):
 		return s, term.Usagef("%s: --gpus, --name and --preemptible are for a command; those of %s stand in it",
 			term.OwnName(cmd), args[0])
+	case anyChanged(cmd, "env", "env-file", "no-env"):
+		return s, term.Usagef("%s: --env, --env-file and --no-env are for a command; the jobs of %s have env and "+
+			"inherit_env", term.OwnName(cmd), args[0])
 	case name == "-":
 		name = "standard input"
 		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), jobfile.MaxFile+1))
@@ -83,22 +87,21 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 		return s, term.Malformed(err)
 	}
 	warnMissing(cmd, jobs)
-	s = api.Submission{File: string(text), Env: passed(), Dry: f.dry}
+	s = api.Submission{File: string(text), Env: f.shell.passed(), Dry: f.dry}
+	if slices.ContainsFunc(jobs, func(j jobfile.Job) bool { return j.Inherit }) {
+		if s.Inherit, err = f.shell.taken(cmd); err != nil {
+			return s, err
+		}
+	}
 	if s.Dir, err = os.Getwd(); err == nil && args[0] != "-" {
 		s.Dir, err = filepath.Abs(filepath.Dir(args[0]))
 	}
 	return s, err
 }
 
-// passed are the variables of ours that jobs are given: they run with the PATH of who hands them in, not that of the
-// manager.
-func passed() map[string]string {
-	env := make(map[string]string)
-	for _, kv := range local.Passed() {
-		name, value, _ := strings.Cut(kv, "=")
-		env[name] = value
-	}
-	return env
+// anyChanged reports whether one of some flags was given.
+func anyChanged(cmd *cobra.Command, flags ...string) bool {
+	return slices.ContainsFunc(flags, cmd.Flags().Changed)
 }
 
 // inline is the command as a job file. What is wrong with it is said in words of the command line.
@@ -136,11 +139,19 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 		}
 		job["preemptible"] = f.preempt
 	}
+	if s.Inherit, err = f.shell.taken(cmd); err != nil {
+		return s, err
+	}
+	if s.Inherit != nil {
+		job["inherit_env"] = true
+	} else {
+		s.Env = f.shell.passed()
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON is YAML
 	e.SetEscapeHTML(false)
 	err = e.Encode(map[string]any{"jobs": []any{job}})
-	s.File, s.Env, s.Dry = b.String(), passed(), f.dry
+	s.File, s.Dry = b.String(), f.dry
 	return s, err
 }
 
@@ -172,6 +183,7 @@ type submitFlags struct {
 
 func newSubmit() *cobra.Command {
 	var f submitFlags
+	f.shell.target = func() client.Target { return f.to }
 	cmd := &cobra.Command{
 		Use:   "submit {JOBS.yaml | - | -- COMMAND ARGUMENTS...}",
 		Short: "Submit jobs, and leave",
@@ -183,8 +195,9 @@ Where no manager answers it asks again for 30 s (--patience), also the next one:
 the jobs are submitted once, by a key. Exit code 11 says that it is not known
 whether they were; the command that it prints asks again.
 
-A command runs in this folder, with this PATH and the like; give other variables
-by a job file. ` + "`trainyard run`" + ` does the same and follows.`,
+A command runs in this folder, with the variables of this shell. They are kept
+apart from the log, which others may read. Through a context of another machine
+it inherits none. ` + "`trainyard run`" + ` does the same and follows.`,
 		Example: `  trainyard submit --gpus 2 -- python train.py --epochs 10
   trainyard submit jobs.yaml`,
 		Args: wantJobs,
@@ -227,7 +240,8 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 	if err := term.WriteText(cmd.OutOrStdout(), b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
+	fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
 		sameNames(&doc)+jobNotes(&doc))
 	return nil
 }

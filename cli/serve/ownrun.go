@@ -193,6 +193,12 @@ func (f *Own) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err e
 		if o.Jobs, err = jobfile.Read(args[0]); err != nil {
 			return jobFileError(err)
 		}
+		if slices.ContainsFunc(o.Jobs.Jobs, func(j jobfile.Job) bool { return j.Inherit }) {
+			s, bad := f.work.Submission(cmd, args)
+			if o.Inherit = s.Inherit; bad != nil {
+				return bad
+			}
+		}
 		o.Dir = cmp.Or(o.Dir, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+stateSuffix)
 		return nil
 	}
@@ -200,6 +206,7 @@ func (f *Own) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err e
 	if err != nil {
 		return err
 	}
+	o.Inherit = s.Inherit
 	if o.Jobs, err = jobfile.Parse([]byte(s.File), "command"); err != nil || o.Dir != "" {
 		return err
 	}

@@ -1,11 +1,13 @@
 package local
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -73,6 +75,15 @@ func (b *attemptBook) remark(job sched.JobID, text string) {
 		return
 	}
 	b.remarks[job] = text
+}
+
+// envLost reports whether an error is that what a job inherits is lost, and says so to its user.
+func (b *attemptBook) envLost(job sched.JobID, err error) bool {
+	if !errors.Is(err, shim.ErrEnvLost) {
+		return false
+	}
+	b.remark(job, err.Error()+"; put it back and resume the job, or submit it again")
+	return true
 }
 
 // Remark returns what the user of a job that is not done should know of how it is watched; "" = nothing. It may be

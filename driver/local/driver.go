@@ -428,6 +428,9 @@ func (d *Driver) start(a *sched.Action) {
 		d.runs.never(a.Job, a.Attempt)
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt,
 			Text: err.Error()})
+		if d.runs.envLost(a.Job, err) { // to try again is in vain until someone puts it back
+			d.later = append(d.later, sched.Event{Kind: sched.JobCommanded, Job: a.Job, Code: int32(sched.PauseJob)})
+		}
 		return
 	}
 	at := d.begin(a.Job, o, len(a.GPUs), int(a.Batch))

@@ -49,11 +49,16 @@ type surrounding struct {
 func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, of *surrounding) ([]string,
 	error) {
 	port := strconv.Itoa(of.lease.First)
-	env := append(Passed(), "PET_NPROC_PER_NODE="+strconv.Itoa(len(held)), "PET_MASTER_ADDR="+meetingAddress,
+	env, err := base(o, t.Inherit)
+	if err != nil {
+		return nil, err
+	}
+	env = append(env, "PET_NPROC_PER_NODE="+strconv.Itoa(len(held)), "PET_MASTER_ADDR="+meetingAddress,
 		"PET_MASTER_PORT="+port)
 	if of.cpus >= 1 {
 		env = append(env, "OMP_NUM_THREADS="+strconv.Itoa(int(of.cpus)))
 	}
+	o.InheritAt = len(env)
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
 	}
@@ -75,6 +80,19 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}
 	return env, nil
+}
+
+// base is what an attempt has of the environment of its manager: nothing where its job inherits one with a PATH, which
+// is whole. The order says which one it inherits.
+func base(o *shim.Order, inherit string) ([]string, error) {
+	if o.Inherit = inherit; inherit == "" {
+		return Passed(), nil
+	}
+	kept, err := o.State.KeptEnv(inherit)
+	if _, whole := kept["PATH"]; whole || err != nil {
+		return nil, err
+	}
+	return Passed(), nil
 }
 
 // visible returns the variables that show a job its devices alone. By index they name GPUs by number in the order of

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -98,6 +100,9 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	if j.Watched {
 		d.runs.watched[id] = true
 	}
+	if j.State == sched.Held {
+		d.runs.envLost(id, inherits(d.o.State, j.Spec))
+	}
 	if j.Attempts == 0 { // nothing else is known of it
 		return nil
 	}
@@ -127,6 +132,16 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	}
 	d.work.Go(func() { a.run(nil) })
 	return nil
+}
+
+// inherits returns why what a job inherits cannot be had, or nil.
+func inherits(from shim.State, spec *sched.JobSpec) error {
+	t, err := task.DecodeTask(spec.Task)
+	if err != nil || t.Inherit == "" {
+		return nil //nolint:nilerr // it is not started either way
+	}
+	_, err = from.KeptEnv(t.Inherit)
+	return err
 }
 
 // missed reports an attempt that came to its end while no driver was there, at the times at which it happened.

@@ -12,6 +12,7 @@
 //	    command: [torchrun, --standalone, train.py]  # argument by argument: no shell reads it
 //	    dir: ./vision               # working directory, relative to the file's folder, which is the default
 //	    env: {NCCL_DEBUG: WARN, TOKEN: {from_file: token}}  # added to the environment; a secret stands in a file, read at each start
+//	    inherit_env: false          # true: it has the environment of the shell that it is submitted from
 //	    gpus: {min: 1, max: 8, default: 4}  # or a number, default 1; min is 1 and default is max unless given
 //	    # samples; default: the job's own affair. The learning rate follows from global_min on by none, linear, sqrt or
 //	    # adascale; default: as the system decides

@@ -38,6 +38,7 @@ type entry struct {
 	afterAt ast.Node
 	spec    sched.JobSpec // without Name and After
 	task    task.Task
+	inherit bool
 }
 
 // after is a name that an entry waits for.
@@ -120,6 +121,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("command", func(key string, n ast.Node) { r.command(key, n, &t.Command) }),
 		strictyaml.Key("dir", func(key string, n ast.Node) { r.dir(key, n, &t.Dir) }),
 		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env, &t.EnvFiles) }),
+		strictyaml.Key("inherit_env", func(key string, n ast.Node) { r.truth(key, n, &e.inherit) }),
 		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
 		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch, &t.LRScaling) }),
 		strictyaml.Key("checkpoint", func(key string, n ast.Node) { r.checkpoint(key, n, &t.Checkpoint) }),
@@ -293,6 +295,14 @@ func (r *reader) preemptible(key string, n ast.Node, dst *sched.Preemptible) {
 
 // logs are the words for a progress.From.
 var logs = []string{"auto", "own", "tqdm", "hf", "lightning", "steps"}
+
+// truth reads true or false.
+func (r *reader) truth(key string, n ast.Node, dst *bool) {
+	word, _ := strictyaml.Plain(n)
+	if *dst = word == "true"; !*dst && word != "false" {
+		r.Fail(n, "%s, want true or false", strictyaml.Describe(key, n))
+	}
+}
 
 // progress reads which logs say how far a job is, or by which pattern.
 func (r *reader) progress(key string, n ast.Node, t *task.Task) {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, output, " +
-		"priority, progress, launcher, " +
+	sharedKeys = "command, dir, env, inherit_env, gpus, batch, checkpoint, grace, submit, user, group, model, class, " +
+		"output, priority, progress, launcher, " +
 		"gpu_ids, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
@@ -185,6 +185,7 @@ func TestErrors(t *testing.T) {
 			`1:48: checkpoint ready_file "../x", want a file in the run directory, or an absolute path, cleaned`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ''}}]",
 			`1:48: checkpoint ready_file "", want a file in the run directory, or an absolute path, cleaned`},
+		{"jobs: [{command: [a], inherit_env: yes}]", `1:36: inherit_env "yes", want true or false`},
 		// Launchers.
 		{"jobs: [{command: [a], launcher: torchrun}]", `1:33: launcher "torchrun", want one of auto, none`},
 		{"jobs: [{command: [a], gpu_ids: pci}]", `1:32: gpu_ids "pci", want one of uuid, index`},

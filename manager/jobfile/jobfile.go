@@ -39,6 +39,8 @@ type Job struct {
 	// valid; Submit is that of the job, Name is unique, After are places in File.Jobs before the job's own
 	Spec sched.JobSpec
 	Task task.Task // valid; alike jobs share its command and environment
+	// Inherit: it is to have the environment of the shell that it is submitted from, which is not part of the file
+	Inherit bool
 }
 
 // Read reads the file at path. A file that cannot be read gives an error that wraps the reason, such as fs.ErrNotExist.

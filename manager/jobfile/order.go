@@ -236,7 +236,7 @@ func (p *plan) build(order []int) []Job {
 	jobs := make([]Job, len(order))
 	for id, j := range order {
 		e := &p.list[p.of[j]]
-		jobs[id] = Job{Submit: e.submit(), Spec: e.spec, Task: e.task}
+		jobs[id] = Job{Submit: e.submit(), Spec: e.spec, Task: e.task, Inherit: e.inherit}
 		jobs[id].Spec.Name = p.names[j]
 		jobs[id].Spec.Saves = e.task.Checkpoint.Declared()
 		jobs[id].Spec.After = waits[p.of[j]]

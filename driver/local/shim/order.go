@@ -59,16 +59,19 @@ func (r RunDir) file(name string) string { return filepath.Join(string(r), name)
 
 // Order says what a shim is to run.
 type Order struct {
-	State   State         `json:"state"`
-	Job     int32         `json:"job"`
-	Attempt int32         `json:"attempt"`
-	Epoch   int64         `json:"epoch"` // of the manager that gives the order
-	Command []string      `json:"command"`
-	Dir     string        `json:"dir"`
-	Env     []string      `json:"env"`     // all of it: nothing is inherited
-	Grace   time.Duration `json:"grace"`   // from the signal to end to SIGKILL
-	Devices []string      `json:"devices"` // names, locked while the attempt lives
-	Shared  bool          `json:"shared"`  // others may lock them shared as well
+	State   State    `json:"state"`
+	Job     int32    `json:"job"`
+	Attempt int32    `json:"attempt"`
+	Epoch   int64    `json:"epoch"` // of the manager that gives the order
+	Command []string `json:"command"`
+	Dir     string   `json:"dir"`
+	Env     []string `json:"env"` // all of it, but for Inherit
+	// Inherit is the digest of variables kept apart, see State.KeptEnv, which go before Env[InheritAt]; "" = none
+	Inherit   string        `json:"inherit,omitempty"`
+	InheritAt int           `json:"inherit_at,omitempty"`
+	Grace     time.Duration `json:"grace"`   // from the signal to end to SIGKILL
+	Devices   []string      `json:"devices"` // names, locked while the attempt lives
+	Shared    bool          `json:"shared"`  // others may lock them shared as well
 	// folder of these locks, of the whole machine; "" = State's own
 	Locks    string          `json:"locks"`
 	Nodes    []string        `json:"nodes,omitempty"`    // by device: see DeviceLock; none = as earlier releases

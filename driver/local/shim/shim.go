@@ -190,6 +190,9 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
 	defer out.Close()
+	if err = s.order.inherited(); err != nil {
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
+	}
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, out, out
 	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own

@@ -40,6 +40,9 @@ func unrunnable(o *Order, path string, err error) string {
 	program := o.Command[0]
 	info, missing := os.Stat(path)
 	switch {
+	case errors.Is(err, exec.ErrNotFound) && o.Inherit != "": // no value of a variable is reported
+		return fmt.Sprintf("command %s: not found in PATH (that of its submitter), want its path, or its folder there",
+			program)
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Sprintf("command %s: not found in PATH (%s), want its path, or its folder there", program,
 			short(pathOf(o.Env)))
