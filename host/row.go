@@ -2,10 +2,12 @@ package host
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -44,6 +46,8 @@ func (r *Row) Failure() string {
 		return "could not be started: " + r.Text
 	case r.Text == "":
 		return ExitText(r.Code)
+	case strings.HasPrefix(r.Text, task.Timeout):
+		return r.Text + ", " + ExitText(r.Code)
 	}
 	return ExitText(r.Code) + ": " + r.Text
 }

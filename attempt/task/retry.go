@@ -1,13 +1,37 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// OnTime is the end of Task.RetryOn of a job whose time was over.
+const OnTime = "time"
+
+// Timeout opens the text of the end of a job whose time was over.
+const Timeout = "timeout: "
+
+// RetriesTimeout reports whether a job is to be tried again whose time was over: only if it says so.
+func (t *Task) RetriesTimeout() bool { return slices.Contains(t.RetryOn, OnTime) }
+
+// Limit returns how long an attempt may run whose job has run for so long before, and how long before the end of that
+// it is warned; 0 = without a limit. A limit that was used up before is a nanosecond.
+func (t *Task) Limit(ran time.Duration) (limit, warn time.Duration) {
+	if t.TimeLimit == 0 {
+		return 0, 0
+	}
+	limit, warn = t.TimeLimit, cmp.Or(t.TimeWarn, t.Grace)
+	if !t.TimeEach && !t.RetriesTimeout() {
+		limit = max(limit-ran, 1)
+	}
+	return limit, min(warn, limit)
+}
 
 // Retries reports whether a job that failed with an exit code is to be tried again, as far as the code decides.
 func (t *Task) Retries(code int) bool {
@@ -24,6 +48,9 @@ func (t *Task) Retries(code int) bool {
 // number, as shells count.
 func ParseEnd(text string) (code int, err error) {
 	kind, value, _ := strings.Cut(text, ":")
+	if text == OnTime {
+		return -1, nil // no exit code
+	}
 	switch kind {
 	case "exit":
 		if n, err := strconv.Atoi(value); err == nil && 1 <= n && n <= 255 && strconv.Itoa(n) == value {
@@ -34,5 +61,6 @@ func ParseEnd(text string) (code int, err error) {
 			return 128 + int(n), nil
 		}
 	}
-	return 0, fmt.Errorf("retry on %q, want exit:N from 1 to 255, or signal:NAME as in signal:KILL", short(text))
+	return 0, fmt.Errorf("retry on %q, want exit:N from 1 to 255, or signal:NAME as in signal:KILL, "+
+		"or time", short(text))
 }

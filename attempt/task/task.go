@@ -27,6 +27,8 @@ const (
 	MaxDir   = 4095      // bytes of the folder: PATH_MAX of Linux
 	MaxGrace = time.Hour // of Grace
 
+	MaxLimit = 8760 * time.Hour // of TimeLimit: a year
+
 	MaxBackoff = 24 * time.Hour // of Backoff
 
 	LeastOutput = 64 << 20 // bytes, of MaxOutput
@@ -64,6 +66,12 @@ type Task struct {
 	Launcher string `json:"launcher,omitempty"`
 	// GPUIDs is one of GPUIDs: how the job is given its GPUs; "" = as its launcher takes them, else by UUID
 	GPUIDs string `json:"gpu_ids,omitempty"`
+	// TimeLimit is how long it may run, all attempts together; > 0, at most MaxLimit, 0 = no limit.
+	TimeLimit time.Duration `json:"time_limit_ns,omitempty"`
+	// TimeWarn is how long before the end of that it is warned by the signal to save; 0 = by Grace, at most TimeLimit.
+	TimeWarn time.Duration `json:"time_warn_ns,omitempty"`
+	// TimeEach has TimeLimit hold of each attempt.
+	TimeEach bool `json:"time_each,omitempty"`
 	// Inherit is the SHA-256, in hexadecimal, of variables that it inherits and that are kept elsewhere; "" = none
 	Inherit string `json:"inherit,omitempty"`
 }
@@ -172,6 +180,12 @@ func (t *Task) checkNumbers() error {
 	}
 	if t.Backoff < 0 || t.Backoff > MaxBackoff {
 		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
+	}
+	if t.TimeLimit < 0 || t.TimeLimit > MaxLimit {
+		return fmt.Errorf("time_limit %v, want more than 0s and at most 8760h", t.TimeLimit)
+	}
+	if t.TimeWarn < 0 || t.TimeWarn > t.TimeLimit || t.TimeEach && t.TimeLimit == 0 {
+		return fmt.Errorf("time_limit warn %v, want at most the limit of %v", t.TimeWarn, t.TimeLimit)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.gpus, "gpus", "G", "", "`N` GPUs or slots, or TYPE:N (default: 1)")
 	fs.StringVar(&f.gres, "gres", "", "the same as `gpu:N`")
 	fs.StringVar(&f.perNode, "gpus-per-node", "", "the same as `N`: there is one node")
-	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` that it takes, as minutes or D-HH:MM:SS; no limit")
+	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` after which it is ended, as minutes or D-HH:MM:SS")
 	fs.StringVar(&f.signal, "signal", "", "`[B:]SIG@S`: the signal that asks it to save, S seconds before its end")
 	fs.StringVarP(&f.array, "array", "a", "", "a job for each of these `NUMBERS`, as in 0-7 or 1,3,5-9:2")
 	fs.StringVarP(&f.dir, "chdir", "D", "", "`FOLDER` to run in (default: this one)")
@@ -235,9 +235,11 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	name := f.jobName(script)
 	job := map[string]any{"command": command, "gpus": gpus, "inherit_env": inherit}
 	if f.limit != "" {
-		if job["wall_time"], err = slurmTime(f.limit); err != nil {
-			return s, err
+		most, bad := slurmTime(f.limit)
+		if bad != nil {
+			return s, bad
 		}
+		job["time_limit"] = map[string]any{"max": most, "each": true}
 	}
 	if bad := f.saves(job); bad != nil {
 		return s, bad

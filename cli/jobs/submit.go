@@ -30,6 +30,7 @@ type handIn struct {
 	preempt string
 	dry     bool
 	shell   shell
+	keys    keyed
 }
 
 // define adds the flags.
@@ -40,6 +41,7 @@ func (f *handIn) define(cmd *cobra.Command) {
 	fs.StringVar(&f.preempt, "preemptible", "", "whether the command may be stopped for others: after-save (once "+
 		"something shows\nthat it saves, the default), true or false")
 	term.CompleteFlag(cmd, "preemptible", term.OneOf(sched.PreemptibleWords))
+	f.keys.define(cmd)
 	f.shell.define(cmd)
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }
@@ -70,6 +72,9 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	case anyChanged(cmd, "gpus", "name", "preemptible"):
 		return s, term.Usagef("%s: --gpus, --name and --preemptible are for a command; those of %s stand in it",
 			term.OwnName(cmd), args[0])
+	case len(f.keys.names(cmd)) > 0:
+		return s, term.Usagef("%s: --%s is for a command; the jobs of %s have the key of it", term.OwnName(cmd),
+			f.keys.names(cmd)[0], args[0])
 	case anyChanged(cmd, "env", "env-file", "no-env"):
 		return s, term.Usagef("%s: --env, --env-file and --no-env are for a command; the jobs of %s have env and "+
 			"inherit_env", term.OwnName(cmd), args[0])
@@ -122,13 +127,10 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	if s.Dir, err = os.Getwd(); err != nil {
 		return s, err
 	}
-	one, err := jobfile.Inline(args, gpus, name, s.Dir)
-	if err != nil {
+	if _, err = jobfile.Inline(args, gpus, name, s.Dir); err != nil {
 		return s, term.Usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
 	}
-	warnMissing(cmd, []jobfile.Job{one})
-	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max,
-		"default": gpus.Want}}
+	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
 	if name != "" {
 		job["name"] = name
 	}
@@ -139,6 +141,7 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 		}
 		job["preemptible"] = f.preempt
 	}
+	f.keys.set(cmd, job)
 	if s.Inherit, err = f.shell.taken(cmd); err != nil {
 		return s, err
 	}
@@ -151,8 +154,16 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	e := json.NewEncoder(&b) // JSON is YAML
 	e.SetEscapeHTML(false)
 	err = e.Encode(map[string]any{"jobs": []any{job}})
+	if err != nil {
+		return s, err
+	}
+	jobs, err := jobfile.ParseJobs(b.Bytes(), filepath.Join(s.Dir, "command"))
+	if err != nil {
+		return s, term.Usagef("%s: %s", verb, ofFlags(cmd, err))
+	}
+	warnMissing(cmd, jobs)
 	s.File, s.Dry = b.String(), f.dry
-	return s, err
+	return s, nil
 }
 
 // asFlags says of keys of a job file which flags they are.

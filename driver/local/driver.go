@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -253,7 +254,9 @@ func (d *Driver) backoff(e *sched.Event) sched.Time {
 	switch {
 	case err != nil: // then it is not started again
 		return 0
-	case d.view.Jobs[e.Job].Spec.Retries > 0 && !t.Retries(int(e.Code)):
+	case strings.HasPrefix(e.Text, task.Timeout) && !t.RetriesTimeout():
+		return sched.Never
+	case d.view.Jobs[e.Job].Spec.Retries > 0 && !strings.HasPrefix(e.Text, task.Timeout) && !t.Retries(int(e.Code)):
 		return sched.Never
 	}
 	return sched.Time(t.Backoff)
@@ -457,6 +460,7 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	}
 	told := *a
 	told.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
+	o.Limit, o.Warn = t.Limit(d.view.Jobs[a.Job].RunNow(d.view.Now))
 	spec := d.view.Jobs[a.Job].Spec
 	o.Env, err = environment(o, &told, t, held, &surrounding{d.o.Devices, lease, spec.CPUs})
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))

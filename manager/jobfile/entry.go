@@ -75,6 +75,9 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	if len(e.task.Env) == 0 {
 		e.task.Env = nil
 	}
+	if e.spec.WallTime == 0 {
+		e.spec.WallTime = e.task.TimeLimit
+	}
 	gpus, batch := e.spec.GPUs, e.spec.Batch
 	switch taskErr, specErr := e.task.Validate(), e.spec.Validate(); {
 	case len(e.task.Command) == 0:
@@ -143,6 +146,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("preemptible", func(key string, n ast.Node) { r.preemptible(key, n, &s.Preempt) }),
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
 		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, t) }),
+		strictyaml.Key("time_limit", func(key string, n ast.Node) { r.timeLimit(key, n, t) }),
 		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
 		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),

@@ -9,7 +9,8 @@ import (
 const (
 	sharedKeys = "command, dir, env, inherit_env, gpus, batch, checkpoint, grace, submit, user, group, model, class, " +
 		"output, priority, progress, launcher, " +
-		"gpu_ids, preemptible, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
+		"gpu_ids, preemptible, retries, retry, time_limit, wall_time, share, " +
+		"cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
@@ -185,6 +186,12 @@ func TestErrors(t *testing.T) {
 			`1:48: checkpoint ready_file "../x", want a file in the run directory, or an absolute path, cleaned`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ''}}]",
 			`1:48: checkpoint ready_file "", want a file in the run directory, or an absolute path, cleaned`},
+		{"jobs: [{command: [a], time_limit: 0s}]", `1:35: time_limit "0s", want a time more than 0s and at most ` +
+			`8760h, as in 30s, 10m or 1h30m`},
+		{"jobs: [{command: [a], time_limit: {max: 1m, warn: 2m}}]",
+			`1:35: time_limit warn 2m0s, want at most its max of 1m0s`},
+		{"jobs: [{command: [a], time_limit: {warn: 2m}}]",
+			`1:35: time_limit without max, want the time after which it is ended`},
 		{"jobs: [{command: [a], inherit_env: yes}]", `1:36: inherit_env "yes", want true or false`},
 		// Launchers.
 		{"jobs: [{command: [a], launcher: torchrun}]", `1:33: launcher "torchrun", want one of auto, none`},
@@ -199,9 +206,9 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a], retry: {on: exit:75}}]",
 			`1:35: retry on "exit:75", want a list, as in [exit:75, signal:KILL]`},
 		{"jobs: [{command: [a], retry: {on: [exit:75, exit:0]}}]", `1:45: retry on "exit:0", want exit:N from 1 to ` +
-			`255, or signal:NAME as in signal:KILL (node_fail and preempted always are)`},
+			`255, or signal:NAME as in signal:KILL, or time (node_fail and preempted always are)`},
 		{"jobs: [{command: [a], retry: {on: [signal:NONE]}}]", `1:36: retry on "signal:NONE", want exit:N from 1 to ` +
-			`255, or signal:NAME as in signal:KILL (node_fail and preempted always are)`},
+			`255, or signal:NAME as in signal:KILL, or time (node_fail and preempted always are)`},
 		{"jobs: [{command: [a], retry: {on: [exit:75, exit:75]}}]",
 			`1:45: retry on "exit:75" given again, want it once`},
 		{"jobs: [{command: [a], retry: {on: [preempted]}}]",

@@ -69,9 +69,11 @@ type Order struct {
 	// Inherit is the digest of variables kept apart, see State.KeptEnv, which go before Env[InheritAt]; "" = none
 	Inherit   string        `json:"inherit,omitempty"`
 	InheritAt int           `json:"inherit_at,omitempty"`
-	Grace     time.Duration `json:"grace"`   // from the signal to end to SIGKILL
-	Devices   []string      `json:"devices"` // names, locked while the attempt lives
-	Shared    bool          `json:"shared"`  // others may lock them shared as well
+	Grace     time.Duration `json:"grace"`           // from the signal to end to SIGKILL
+	Limit     time.Duration `json:"limit,omitempty"` // how long it may run; 0 = for ever
+	Warn      time.Duration `json:"warn,omitempty"`  // how long before that it is warned; 0 = not
+	Devices   []string      `json:"devices"`         // names, locked while the attempt lives
+	Shared    bool          `json:"shared"`          // others may lock them shared as well
 	// folder of these locks, of the whole machine; "" = State's own
 	Locks    string          `json:"locks"`
 	Nodes    []string        `json:"nodes,omitempty"`    // by device: see DeviceLock; none = as earlier releases
@@ -123,16 +125,18 @@ type Alive struct {
 
 // Over says how an attempt ended.
 type Over struct {
-	Code      int           `json:"code"`               // exit code; 128 + signal; 126, 127 if there is nothing to run
-	Stopped   bool          `json:"stopped"`            // it was asked to end before it did
-	Killed    bool          `json:"killed"`             // the grace was over: SIGKILL
-	Failed    string        `json:"failed,omitempty"`   // it never started: the machine's fault, said in words
-	Suspects  []string      `json:"suspects,omitempty"` // devices that the failure speaks of
-	Grace     time.Duration `json:"grace,omitempty"`    // that was given
-	Text      string        `json:"text,omitempty"`     // for people
-	Started   time.Time     `json:"started,omitzero"`
-	StopAsked time.Time     `json:"told,omitzero"` // when it was asked to end
-	Ended     time.Time     `json:"ended"`
+	Code     int           `json:"code"`                // exit code; 128 + signal; 126, 127 if there is nothing to run
+	Stopped  bool          `json:"stopped"`             // it was asked to end before it did
+	Killed   bool          `json:"killed"`              // the grace was over: SIGKILL
+	Failed   string        `json:"failed,omitempty"`    // it never started: the machine's fault, said in words
+	Suspects []string      `json:"suspects,omitempty"`  // devices that the failure speaks of
+	Grace    time.Duration `json:"grace,omitempty"`     // that was given
+	Text     string        `json:"text,omitempty"`      // for people
+	TimedOut bool          `json:"timed_out,omitempty"` // its time was over
+	Warned   time.Time     `json:"warned,omitzero"`     // that it soon would be
+	Started  time.Time     `json:"started,omitzero"`
+	Told     time.Time     `json:"told,omitzero"` // when it was asked to end
+	Ended    time.Time     `json:"ended"`
 	// StartedBoot and EndedBoot are Started and Ended as time since the machine was booted, as BootID names it.
 	StartedBoot time.Duration `json:"started_boot,omitempty"`
 	EndedBoot   time.Duration `json:"ended_boot,omitempty"`

@@ -230,6 +230,9 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	close(enough)
 	<-capped
 	over.Code = exitCode(cmd.ProcessState)
+	if !over.Warned.IsZero() && !over.Stopped && over.Code != 0 { // it ended by the warning
+		over.TimedOut = true
+	}
 	if group.OutOfMemory() {
 		over.Text = "the kernel ended it, or a process of it, for want of memory"
 	}
@@ -239,10 +242,8 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 // untilDone waits for the end of the job's process: first for itself or an order to stop, then for the grace, then
 // after SIGKILL.
 func (s *shim) untilDone(group *procs.Group, main int, done <-chan struct{}, over *Over) {
-	select {
-	case <-done:
+	if s.wait(group, main, done, over) {
 		return
-	case <-s.stop:
 	}
 	over.Stopped, over.StopAsked = true, time.Now()
 	ask := newAsking(s, group, main, over)

@@ -1,0 +1,151 @@
+package jobs
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// keyFlag is a flag for a command that says what a key of job files says.
+type keyFlag struct {
+	flag, key string
+	usage     string
+	value     func(text string) any // as it stands in a job file, where it is checked
+}
+
+// keyFlags are such flags, in the order of help. Several may be about one key, whose value is then a mapping.
+var keyFlags = []keyFlag{
+	{"dir", "dir", "`FOLDER` to run in (default: this one)", asText},
+	{"time", "time_limit", "`TIME[,warn=TIME]` after which it is ended, as 2h,warn=90s",
+		asTimeLimit},
+	{"model", "model", "`NAME` of what it trains: systems learn by it", asText},
+	{"class", "class", "`NAME` of its class", asText},
+	{"user", "user", "`NAME` whose job it is (default: you)", asText},
+	{"group", "group", "`NAME` of the group that it belongs to", asText},
+	{"priority", "priority", "`N`: larger first, where the system looks at it", asWhole},
+	{"batch", "batch", "`N` or MIN-MAX samples of a global batch", asBatch},
+	{"checkpoint", "checkpoint", "`FOLDER` it saves in", in("dir")},
+	{"checkpoint-signal", "checkpoint", "`SIGNAL` that asks it to save: TERM, INT, HUP, USR1 or USR2", in("signal")},
+	{"grace", "grace", "`TIME` from the signal to end to SIGKILL (default: 30s)", asText},
+	{"retries", "retry", "`N[@TIME]` restarts after failures of its own, with a rest of TIME before each", asRetry},
+	{"wall-time", "wall_time", "`TIME` that it takes, as you estimate", asText},
+	{"delay", "submit", "`TIME` to wait before it may start", asText},
+	{"progress", "progress", "`WORD`: which of its logs say how far it is", in("from")},
+	{"launcher", "launcher", "none: give its launcher no options", asText},
+	{"gpu-ids", "gpu_ids", "uuid or index: how it is given its GPUs", asText},
+	{"output-max", "output", "`SIZE` of the disk that its output may take, as 1GiB", in("max")},
+	{"share", "share", "never, allow or require: whether its GPUs may be shared", asText},
+	{"gpu-memory", "gpu_memory_gb", "`GB` that it needs of each GPU", asNumber},
+	{"gpu-use", "gpu_use", "`SHARE` of each GPU that it uses alone, 0 to 1", asNumber},
+	{"epochs", "epochs", "`N` epochs that it trains", asWhole},
+}
+
+func asText(text string) any { return text }
+
+// asWhole is a whole number, or the text that is none.
+func asWhole(text string) any {
+	if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		return text
+	}
+	return json.Number(text)
+}
+
+// asNumber is a number, or the text that is none.
+func asNumber(text string) any {
+	if !json.Valid([]byte(text)) {
+		return text
+	}
+	return json.RawMessage(text)
+}
+
+// in is text in a mapping.
+func in(key string) func(text string) any {
+	return func(text string) any { return map[string]any{key: text} }
+}
+
+// asBatch is N or MIN-MAX.
+func asBatch(text string) any {
+	low, high, ranged := strings.Cut(text, "-")
+	if !ranged {
+		high = low
+	}
+	return map[string]any{"global_min": asWhole(low), "global_max": asWhole(high)}
+}
+
+// asRetry is N or N@TIME.
+func asRetry(text string) any {
+	most, rest, rests := strings.Cut(text, "@")
+	retry := map[string]any{"max": asWhole(most)}
+	if rests {
+		retry["backoff"] = rest
+	}
+	return retry
+}
+
+// asTimeLimit is TIME or TIME,warn=TIME.
+func asTimeLimit(text string) any {
+	most, warn, warned := strings.Cut(text, ",warn=")
+	if !warned {
+		return most
+	}
+	return map[string]any{"max": most, "warn": warn}
+}
+
+// keyed are the values of such flags.
+type keyed []string
+
+// define adds the flags.
+func (k *keyed) define(cmd *cobra.Command) {
+	*k = make(keyed, len(keyFlags))
+	for i, f := range keyFlags {
+		cmd.Flags().StringVar(&(*k)[i], f.flag, "", f.usage)
+	}
+}
+
+// names are the flags that were given.
+func (k keyed) names(cmd *cobra.Command) (given []string) {
+	for _, f := range keyFlags {
+		if cmd.Flags().Changed(f.flag) {
+			given = append(given, f.flag)
+		}
+	}
+	return given
+}
+
+// set writes the keys of the flags that were given to a job.
+func (k keyed) set(cmd *cobra.Command, job map[string]any) {
+	for i, f := range keyFlags {
+		if !cmd.Flags().Changed(f.flag) {
+			continue
+		}
+		value := f.value(k[i])
+		into, several := job[f.key].(map[string]any)
+		if more, ok := value.(map[string]any); ok && several {
+			for key, v := range more {
+				into[key] = v
+			}
+			continue
+		}
+		job[f.key] = value
+	}
+}
+
+// place is where in the job file of a command a mistake is, which means nothing to its user.
+var place = regexp.MustCompile(`^jobfile: [^ ]*:\d+:\d+: `)
+
+// ofFlags says what is wrong with a key by the flag that has it.
+func ofFlags(cmd *cobra.Command, err error) string {
+	text := place.ReplaceAllString(err.Error(), "")
+	inner := map[string][]string{"batch": {"global_min", "global_max"}, "retry": {"max", "backoff"}}
+	for _, f := range keyFlags {
+		about := func(key string) bool { return strings.HasPrefix(text, key+" ") }
+		if cmd.Flags().Changed(f.flag) && (about(f.key) || slices.ContainsFunc(inner[f.key], about)) {
+			return "--" + f.flag + ": " + text
+		}
+	}
+	return text
+}

@@ -1,0 +1,53 @@
+package shim
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+)
+
+// wait waits until the job's process has ended, or is to end: because that was ordered, or because its time is over.
+// Before that it is warned. The shim counts, so that the limit holds without a manager.
+func (s *shim) wait(group *procs.Group, main int, done <-chan struct{}, over *Over) (ended bool) {
+	var warn, limit <-chan time.Time
+	if s.order.Limit > 0 {
+		limit = time.After(s.order.Limit)
+		if s.order.Warn > 0 {
+			warn = time.After(max(s.order.Limit-s.order.Warn, 0))
+		}
+	}
+	for {
+		select {
+		case <-done:
+			return true
+		case <-s.stop:
+			return false
+		case <-warn:
+			warn, over.Warned = nil, time.Now()
+			s.warn(group, main, over)
+		case <-limit:
+			over.TimedOut = true
+			return false
+		}
+	}
+}
+
+// warn sends the signal that asks to save to those who would get it at a stop, if they handle it: a warning ends no
+// one.
+func (s *shim) warn(group *procs.Group, main int, over *Over) {
+	a := newAsking(s, group, main, over)
+	members, err := group.Look(a.sig, rankVariables...)
+	if err != nil {
+		slog.Warn("the job gets no warning", "error", err)
+		return
+	}
+	list := a.nodes(members, over.Warned)
+	for _, i := range audience(s.order.Save.To, main, list) {
+		if n := &list[i]; n.Handles {
+			if _, err := n.Signal(a.sig); err != nil {
+				slog.Warn("a process gets no warning", "error", err)
+			}
+		}
+	}
+}
