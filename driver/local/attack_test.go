@@ -378,3 +378,87 @@ func TestAttackFolderMoved(t *testing.T) {
 	}
 	none(t, p.mark)
 }
+
+// Ensure that a job which stops its own shim, once or again and again, keeps no device after it was asked to end: not
+// where it also takes the shim's socket away, names another in its place, or hides from its group.
+func TestAttackStoppedShim(t *testing.T) {
+	const (
+		loop  = `while :; do kill -STOP $PPID; done`
+		often = `while :; do kill -STOP $PPID; sleep 0.01; done`
+		rest  = `while :; do sleep 0.1; done`
+	)
+	for name, script := range map[string]string{
+		"once":         `kill -STOP $PPID; echo ready; ` + rest,
+		"often":        `echo ready; ` + often,
+		"tight loop":   `echo ready; ` + loop,
+		"two loops":    `(` + strings.ReplaceAll(loop, "$PPID", "$TOP") + `) & echo ready; ` + loop,
+		"ends":         `kill -STOP $PPID; echo ready; exit 0`,
+		"no socket":    `cd $RUN; rm control; echo ready; ` + loop,
+		"other's name": `cd $RUN; rm control alive.json starting.json; echo ready; ` + loop,
+		"hidden":       `env -i setsid sh -c "while :; do kill -STOP $TOP; done # MARK" & echo ready; ` + rest,
+		"deaf":         `trap "" TERM CONT; kill -STOP $PPID; echo ready; ` + rest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, folder(t), 1, 1)
+			t.Cleanup(d.Close)
+			d.wakeEvery, d.forceAfter = 20*time.Millisecond, 200*time.Millisecond
+			set := fmt.Sprintf("# MARK\nTOP=$PPID; RUN=%s; ", d.o.State.RunDir(0, 1))
+			job, mark := jobOf(t, set+`until [ -e $RUN/alive.json ]; do sleep 0.01; done; `+script, 300*time.Millisecond)
+			d.o.Jobs = []Arrival{job}
+			h := take(t, d, sched.View{})
+			h.arrivals(1)
+			h.apply(start(0, 1, 0))
+			h.outputHas(0, 1, "ready")
+			h.apply(stop(0, 1))
+			e := h.await(sched.AttemptEnded, 0)
+			if want := sched.Preempted; e.Outcome != want && !(name == "ends" && e.Outcome == sched.Finished) {
+				t.Errorf("%+v, want it %v", e, want)
+			}
+			none(t, mark)
+			if d.o.State.Held(0) {
+				t.Error("the lock of the job is held still")
+			}
+			waitFor(t, "the end of the shim", func() bool {
+				return len(procs.WithLastArgument(string(d.o.State.RunDir(0, 1)))) == 0
+			})
+		})
+	}
+}
+
+// Ensure that a job whose shim is stopped saves all the same when it is asked to end, also by a driver that was not
+// there before.
+func TestAttackStoppedShimSaves(t *testing.T) {
+	for name, late := range map[string]bool{"followed": false, "adopted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t)
+			job, _ := jobOf(t, `trap 'echo saved; exit 3' TERM; echo ready; `+
+				`until [ -e $TRAINYARD_CHECKPOINT_DIR/go ]; do sleep 0.01; done; kill -STOP $PPID; echo stopped; `+
+				`while :; do sleep 0.05; done # MARK`, time.Minute)
+			d := open(t, dir, 1, 2, job)
+			h := take(t, d, sched.View{})
+			h.arrivals(1)
+			h.apply(start(0, 1, 0))
+			h.await(sched.AttemptStarted, 0)
+			h.outputHas(0, 1, "ready")
+			if late {
+				d.Close()
+				p := &past{dir: dir, origin: d.o.Origin, list: []Arrival{job}}
+				next := p.next(t, 2)
+				h = take(t, next, known(d, sched.Job{Attempt: sched.Running, Up: true, Attempts: 1}))
+				d = next
+			} else {
+				t.Cleanup(d.Close)
+			}
+			touch(t, filepath.Join(d.o.State.Checkpoint(0), "go"))
+			h.outputHas(0, 1, "stopped")
+			h.apply(stop(0, 1))
+			h.end(0, sched.Preempted)
+			over := overOf(t, dir, 0, 1)
+			if !strings.Contains(h.output(0, 1), "saved") || over.Killed || over.Code != 3 {
+				t.Errorf("%+v, %q: want it to save", over, h.output(0, 1))
+			}
+		})
+	}
+}

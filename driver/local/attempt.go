@@ -46,6 +46,8 @@ type attempt struct {
 	lease   *ports.Lease       // of the ports where its processes meet, until its shim has it; nil = none is held here
 	meter   *tail              // reads what the job writes, once it runs
 	cost    loss               // of its end, once that is known
+	spawned int                // pid of the shim that this driver started; 0 = none
+	forced  atomic.Bool        // the driver killed its processes, as its shim did not
 }
 
 // report is what an attempt has to report.
@@ -95,6 +97,9 @@ const (
 // where an earlier driver left it. It returns when the end is reported or the driver closes.
 func (a *attempt) run(o *shim.Order) {
 	coming := a.launch(o)
+	over := make(chan struct{})
+	defer close(over)
+	a.d.work.Go(func() { a.insist(over) })
 	for pause := firstPause; !isClosed(a.d.quit); pause = min(2*pause, lastPause) {
 		if conn, err := shim.Dial(a.dir, a.d.o.Epoch); err == nil {
 			failpoint.Here("attached")
@@ -182,6 +187,7 @@ func (a *attempt) spawn() (chan struct{}, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	a.spawned = cmd.Process.Pid
 	gone := make(chan struct{})
 	go func() { // for as long as the shim lives, which may be longer than the driver
 		_ = cmd.Wait()
@@ -427,8 +433,8 @@ func (a *attempt) verdict(x *end) sched.Event {
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {
-	case x.over.TimedOut && e.Outcome == sched.Failed:
-		e.Text = task.Timeout + "its time was over"
+	case a.forced.Load() && !x.over.Killed && e.Outcome != sched.Finished:
+		e.Text = forcedText
 	case x.over.Killed && (e.Outcome == sched.Finished || !x.over.Ready.IsZero()):
 		e.Text = "what it left running was killed"
 	case x.over.Killed:
@@ -448,6 +454,8 @@ func (a *attempt) unreported(x *end) sched.Event {
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it started"}
 	case x.boot:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
+	case a.forced.Load():
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: forcedText}
 	case x.ran:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
 	case x.perhaps:
@@ -468,9 +476,7 @@ func (a *attempt) outcome(over *shim.Over) sched.Outcome {
 	switch {
 	case finished:
 		return sched.Finished
-	case over.TimedOut && !(isClosed(a.stopped) && a.why == sched.Cancelled):
-		return sched.Failed
-	case over.Stopped && isClosed(a.stopped):
+	case (over.Stopped || a.forced.Load()) && isClosed(a.stopped):
 		return a.why
 	case over.Stopped: // by a driver of whose reason nothing is known here
 		return sched.Preempted

@@ -79,6 +79,8 @@ type Driver struct {
 	work    sync.WaitGroup // goroutines of attempts
 
 	doubtEvery time.Duration // the constant, but for tests
+	wakeEvery  time.Duration // likewise
+	forceAfter time.Duration // likewise
 }
 
 var _ sched.Driver = (*Driver)(nil)

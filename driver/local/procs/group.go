@@ -25,6 +25,7 @@ type Group struct {
 	after    Mark // all its processes started later
 	// adopts: descendants of this process are members. Only in the process that made a group without a cgroup.
 	adopts bool
+	below  map[int]uint64 // start times of others whose descendants are members, by pid
 }
 
 // New makes the group of an attempt, empty. The name is unique under root, and names a directory. The cookie, a
@@ -62,11 +63,13 @@ func Open(root, name, cookie string) *Group {
 	return g
 }
 
-// After returns g, whose processes are known to have started after a moment: looks at it then cost what started since,
-// not what else runs.
-func (g *Group) After(m Mark) *Group {
-	g.after = m
-	return g
+// Below makes the descendants of some processes members, for as long as these live, but not them themselves: such as
+// those of the shim that runs an attempt, where another process is to end it.
+func (g *Group) Below(shims []Member) {
+	g.below = make(map[int]uint64, len(shims))
+	for i := range shims {
+		g.below[shims[i].PID] = shims[i].Start
+	}
 }
 
 func validName(name string) bool {
@@ -262,9 +265,16 @@ func (g *Group) look() ([]proc, error) {
 		return nil, err
 	}
 	self := os.Getpid()
-	return newTree(all, self).closure(func(p proc) bool {
-		return p.marked || before[p.pid] && after[p.pid] || g.adopts && p.parent == self
+	t := newTree(all, self)
+	return t.closure(func(p proc) bool {
+		return p.marked || before[p.pid] && after[p.pid] || g.adopts && p.parent == self || g.isBelow(t.byPID[p.parent])
 	}), nil
+}
+
+// isBelow reports whether what descends from p is a member, see Below.
+func (g *Group) isBelow(p proc) bool {
+	start, found := g.below[p.pid]
+	return found && start == p.start
 }
 
 func (g *Group) inCgroup() (map[int]bool, error) {

@@ -60,6 +60,12 @@ func (*Group) Kill(context.Context) error { return errors.ErrUnsupported }
 // Close does nothing.
 func (*Group) Close() error { return nil }
 
+// Below does nothing.
+func (*Group) Below([]Member) {}
+
+// WithLastArgument finds no process.
+func WithLastArgument(string, ...int) []Member { return nil }
+
 // Subreap fails.
 func Subreap() error { return errors.ErrUnsupported }
 
