@@ -51,6 +51,16 @@ type Kept struct {
 	// least, when it had nothing to go on from; 0 = not known.
 	SavedSteps int64 `json:"saved_steps,omitempty"`
 	FirstStep  int64 `json:"first_step,omitempty"`
+	// Origin is what the first step of the latest attempt is compared with.
+	Origin Origin `json:"origin,omitzero"`
+}
+
+// Origin is what was kept when an attempt started. It outlives the process that watches the attempt: another one may be
+// the first to read the first step.
+type Origin struct {
+	Attempt int32 `json:"attempt"`          // its number; 0 = none was started since this is written down
+	Saved   int64 `json:"saved,omitempty"`  // steps that the newest checkpoint had at least; 0 = not known
+	Judged  bool  `json:"judged,omitempty"` // the first step was compared
 }
 
 // Mark is a step from which on each step is so many counts.
@@ -80,6 +90,9 @@ func (k *Kept) Validate() error {
 	}
 	if k.SavedSteps < 0 || k.FirstStep < 0 {
 		return fmt.Errorf("saved steps %d, first step %d, want them >= 0", k.SavedSteps, k.FirstStep)
+	}
+	if k.Origin.Attempt < 0 || k.Origin.Saved < 0 {
+		return fmt.Errorf("attempt %d started from step %d, want them >= 0", k.Origin.Attempt, k.Origin.Saved)
 	}
 	if len(k.Paces) > mostPaces {
 		return fmt.Errorf("%d paces, want at most %d", len(k.Paces), mostPaces)
@@ -129,6 +142,16 @@ func NewOdometer(want int, kept Kept, known time.Duration) *Odometer {
 func (o *Odometer) Begin(width, batch int) {
 	o.batch, o.footing = batch, Footing{Width: max(width, 1), Batch: batch, Tenants: 1}
 	o.first, o.turned, o.window = time.Time{}, false, Rate{Apart: o.Apart}
+}
+
+// Number says which attempt of the job starts, or is met again. Of one that was met before by a process that wrote no
+// Origin down it is not known whether what is saved is its own: it is not judged.
+func (o *Odometer) Number(attempt int32, met bool) {
+	if o.Origin.Attempt == attempt {
+		return
+	}
+	unknown := met && o.Origin.Attempt == 0 && o.SavedSteps > 0
+	o.Origin = Origin{Attempt: attempt, Saved: o.SavedSteps, Judged: unknown}
 }
 
 // Share says how many tenants the GPUs of the attempt have, itself included. Where that changes, it is measured again.

@@ -374,6 +374,8 @@ func (d *Driver) stop(a *sched.Action) {
 // begin makes the attempt of an order, on so many GPUs and with a batch size, the live one of its job.
 func (d *Driver) begin(job sched.JobID, order *shim.Order, width, batch int) *attempt {
 	o := d.odometer(job, 0)
+	_, err := d.o.State.RunDir(int32(job), order.Attempt).Starting()
+	o.Number(order.Attempt, err == nil)
 	o.Begin(width, batch)
 	a := &attempt{d: d, job: job, number: order.Attempt, order: order, since: time.Now(), odo: o,
 		epoch: d.runs.epochs[job], dir: d.o.State.RunDir(int32(job), order.Attempt), stopped: make(chan struct{}),

@@ -183,7 +183,8 @@ func (t *tail) finish() {
 
 // keep writes down what later attempts are to know, if there is anything.
 func (t *tail) keep() {
-	if len(t.a.odo.Paces) > 0 || t.a.odo.SavedSteps > 0 || t.a.odo.FirstStep > 0 {
+	if len(t.a.odo.Paces) > 0 || t.a.odo.SavedSteps > 0 || t.a.odo.FirstStep > 0 ||
+		t.a.odo.Origin.Saved > 0 {
 		t.a.keepOdometer()
 	}
 }
@@ -194,7 +195,6 @@ func (t *tail) save(o *shim.Order) {
 	if starting, err := t.a.dir.Starting(); err == nil {
 		t.savings.started = starting.At.Add(-tick)
 	}
-	t.savings.judged = t.a.adopted // what is read again was judged
 }
 
 // near goes near the end of what was written, if more is left to read than that.
@@ -210,6 +210,7 @@ func (t *tail) near(i int, source progress.Source) {
 	if err != nil || unknown != nil || info.Size()-at <= lastRead {
 		return
 	}
+	t.judgeHead()
 	_ = t.reader.End(source) // the line that it is in
 	_, _ = t.files[i].Seek(info.Size()-lastRead, io.SeekStart)
 }

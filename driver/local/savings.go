@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"runtime"
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/progress"
@@ -22,7 +23,7 @@ const (
 // of the attempt once the tail has stopped.
 type savings struct {
 	started time.Time // of the attempt: older files are those of others
-	judged  bool      // it is known where the attempt started to count
+	stepped bool      // it has made a step
 	step    int64     // last step reported, and the one before
 	before  int64
 	marks   []mark // how far the job was, at rising times
@@ -57,6 +58,7 @@ func (t *tail) here(now time.Time) mark {
 func (t *tail) saw(m *progress.Reading, now time.Time) {
 	s := &t.savings
 	if m.Has&progress.Step != 0 {
+		s.stepped = true
 		if m.Step != s.step {
 			s.before, s.step = s.step, m.Step
 		}
@@ -80,24 +82,58 @@ func (t *tail) saw(m *progress.Reading, now time.Time) {
 // judge says, at the first step of an attempt, whether it goes on from what earlier ones kept. A job that reports each
 // tenth step starts with the tenth: what its first attempt started with is as good as zero.
 func (t *tail) judge(m *progress.Reading) {
-	s, o := &t.savings, t.a.odo
-	if s.judged {
+	o := t.a.odo
+	if o.Origin.Judged {
 		return
 	}
-	s.judged = true
-	zero := max(o.FirstStep, 1)
+	o.Origin.Judged = true
+	zero, saved := max(o.FirstStep, 1), o.Origin.Saved
 	switch {
-	case m.Again || o.SavedSteps > 0 && o.SavedSteps <= zero:
-	case o.SavedSteps == 0:
+	case m.Again || saved > 0 && saved <= zero:
+	case saved == 0:
 		if o.FirstStep == 0 {
 			o.FirstStep = max(m.Step, 1)
 		}
 	case m.Step <= zero:
-		o.SavedSteps = 0
+		if o.SavedSteps == saved {
+			o.SavedSteps = 0
+		}
 		t.report(sched.Event{Kind: sched.Saved, Code: sched.FromZero})
-	case m.Step >= o.SavedSteps:
+	case m.Step >= saved:
 		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(m.Step)})
 	}
+}
+
+// headRead is how much is read of where an output starts, to find the first step of an attempt whose end alone is read
+// otherwise.
+const headRead = 256 << 10
+
+// judgeHead is judge for an attempt of which not all will be read: by the first step at the head of what it wrote. If
+// there is none, nothing is known.
+func (t *tail) judgeHead() {
+	if t.a.odo.Origin.Judged {
+		return
+	}
+	runtime.LockOSThread() // for the time of a pattern
+	defer runtime.UnlockOSThread()
+	reader := readerOf(t.a.order)
+	for i, source := range sources {
+		if t.files[i] == nil {
+			t.open(i, source)
+		}
+		if t.files[i] == nil {
+			continue
+		}
+		head := make([]byte, headRead)
+		n, _ := t.files[i].ReadAt(head, 0) // as much as there is
+		for m := range reader.Read(source, head[:n]) {
+			if m.Has&progress.Step != 0 {
+				t.savings.stepped = true
+				t.judge(&m)
+			}
+		}
+	}
+	t.a.odo.Origin.Judged = true
 }
 
 // keeps notes how far the job was at its last save.
@@ -164,7 +200,9 @@ func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok 
 	case e.Outcome != sched.Finished && a.cost.known && a.cost.saved:
 		kept := a.kept(over)
 		kept.work = e.Work
-		a.odo.SavedSteps = kept.least
+		if kept.least > 0 { // else the newest checkpoint has as many as that before it, at least
+			a.odo.SavedSteps = kept.least
+		}
 		return kept.event(), s.owing || !s.saved || kept.steps > s.last.steps
 	case s.owing:
 		return s.last.event(), true
@@ -176,8 +214,8 @@ func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok 
 // started, though it counts steps, had nothing to save; and of a cancelled job nothing more is wanted.
 func (a *attempt) refused(e *sched.Event, over *shim.Over) bool {
 	s := &a.meter.savings
-	asked := over.Stopped && !over.StopAsked.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
-	idle := a.odo.FirstStep > 0 && !s.judged
+	asked := over.Stopped && !over.Told.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
+	idle := a.odo.FirstStep > 0 && !s.stepped
 	return asked && !idle && !s.saved
 }
 

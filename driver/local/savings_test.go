@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -175,5 +176,83 @@ func TestProofOfMissed(t *testing.T) {
 		if proof, ok := a.proof(&sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Failed}, x); ok {
 			t.Errorf("%s: %+v, want nothing shown", name, proof)
 		}
+	}
+}
+
+// Ensure that what an attempt shows by its first step is reported once, by whichever driver reads it: the one that
+// started it, one that adopts it, and one that finds it over, however much it wrote.
+func TestProofsOfUnwatched(t *testing.T) {
+	t.Parallel()
+	const (
+		load  = `n=$(cat $TRAINYARD_CHECKPOINT_DIR/n 2>/dev/null || echo 0); `
+		save  = `cd $TRAINYARD_CHECKPOINT_DIR; echo $n > n.tmp; mv n.tmp n`
+		waits = `echo up; while [ $TRAINYARD_ATTEMPT = 2 ] && [ ! -e $TRAINYARD_CHECKPOINT_DIR/.go ]; do sleep 0.01; done; `
+		steps = `until [ -e $TRAINYARD_CHECKPOINT_DIR/.end ]; do n=$((n+1)); echo TRAINYARD step=$n; sleep 0.01; done; `
+		flood = `i=0; while [ $TRAINYARD_ATTEMPT = 2 ] && [ $i -lt 3000 ]; do i=$((i+1)); n=$((n+1)); ` +
+			`echo TRAINYARD step=$n; echo 0123456789012345678901234567890123456789012345678901234567890123456789; done; `
+	)
+	for name, c := range map[string]struct {
+		script, want  string
+		watched, over bool // the first step is read before the driver goes; the attempt ends before the next comes
+	}{
+		"goes on, adopted":          {script: load + waits, want: "1:saved 2:went-on 2:saved"},
+		"goes on, over":             {script: load + waits, want: "1:saved 2:went-on 2:saved", over: true},
+		"from zero, adopted":        {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved"},
+		"from zero, over":           {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved", over: true},
+		"from zero, much, over":     {script: "n=0; " + waits + flood, want: "1:saved 2:from-zero 2:saved", over: true},
+		"goes on, much, over":       {script: load + waits + flood, want: "1:saved 2:went-on 2:saved", over: true},
+		"goes on, watched, over":    {script: load + waits, want: "1:saved 2:went-on 2:saved", watched: true, over: true},
+		"goes on, watched, adopted": {script: load + waits, want: "1:saved 2:went-on 2:saved", watched: true},
+		"from zero, watched":        {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved", watched: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := task.Task{Command: []string{"sh", "-c", "trap '" + save + "; exit 75' TERM; " + c.script + steps +
+				save + "; exit 7"}, Dir: t.TempDir(), Grace: time.Minute}
+			list := []Arrival{{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}}}
+			p := &past{dir: folder(t), list: list}
+			d := open(t, p.dir, 1, 2, list...)
+			p.origin = d.o.Origin
+			marker := func(name string) { touch(t, filepath.Join(d.o.State.Checkpoint(0), name)) }
+			h := take(t, d, sched.View{})
+			h.arrivals(1)
+			h.apply(start(0, 1, 0))
+			h.until("steps", func() bool { return strings.Count(h.output(0, 1), "step=") > 4 })
+			h.apply(stop(0, 1))
+			h.until("the end", func() bool { return h.of(sched.AttemptEnded, 1) })
+			h.apply(start(0, 2, 0))
+			h.outputHas(0, 2, "up")
+			h.until("the start", func() bool { return h.of(sched.AttemptStarted, 2) })
+			if c.watched {
+				marker(".go")
+				h.until("the first step", func() bool { return h.of(sched.Saved, 2) })
+				keepJudged(t, d)
+			}
+			d.Close()
+			marker(".go")
+			waitFor(t, "steps", func() bool { return strings.Count(h.output(0, 2), "step=") > 4 })
+			if c.over {
+				marker(".end")
+				waitFor(t, "the end", func() bool { _, err := d.o.State.RunDir(0, 2).Over(); return err == nil })
+			}
+			next := p.next(t, 2)
+			events := h.events
+			h = take(t, next, known(d, sched.Job{Attempt: sched.Running, Up: true, Attempts: 2}))
+			h.events = append(events, h.events...)
+			marker(".end")
+			h.until("the end", func() bool { return h.of(sched.AttemptEnded, 2) })
+			if got := strings.Join(h.proofs(), " "); got != c.want {
+				t.Errorf("%s, want %s\n%v", got, c.want, h.events)
+			}
+			h.inOrder(t)
+		})
+	}
+}
+
+// keepJudged has a driver write down that the first step of an attempt was compared, as it does with the first speed.
+func keepJudged(t *testing.T, d *Driver) {
+	t.Helper()
+	if err := d.o.State.Save(filepath.Join("jobs", "0", odometerFile), d.runs.progress[0].Kept); err != nil {
+		t.Fatal(err)
 	}
 }

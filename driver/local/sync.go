@@ -153,8 +153,10 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 			WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate(),
 			Code: sched.GuessedRate}) // what it was is reported at its end
 	}
-	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
-	a.meter.savings.judged = true
+	var shown []sched.Event
+	a.meter = newTail(a, progress.NewReader(progress.Own), func(e sched.Event) { shown = append(shown, e) })
+	a.meter.judgeHead()
+	a.meter.tell = nil // how far it was on the way is reported at its end
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.order)
@@ -165,9 +167,12 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 		e.WorkFrom = e.Time.Add(time.Duration(rest))
 	}
 	if proof, ok := a.proof(&e, x.over); ok {
-		proof.Time = e.Time
-		events = append(events, proof)
+		shown = append(shown, proof)
 	}
+	for i := range shown {
+		shown[i].Time = e.Time
+	}
+	events = append(events, shown...)
 	a.meter.keep()
 	events = append(events, e)
 	for i := range events {
