@@ -2,6 +2,7 @@ package host
 
 import (
 	"sync"
+	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
@@ -21,6 +22,9 @@ type Row struct {
 	Text      string        // what was said of its end
 	Failures  int32         // starts that failed in a row
 	Cancelled bool          // its user wants it gone
+	Saved     time.Duration // work that was kept when attempt SavedIn last saved
+	SavedIn   int32         // 0 = no save was heard of
+	Unheard   int32         // attempts up to this one may have saved before the board heard of them
 }
 
 // Board shows everybody how the jobs stand, as far as that is durable. It is a Sink; all may read it at any time.
@@ -53,7 +57,7 @@ func (b *Board) restart(v *sched.View) {
 		return
 	}
 	for id := range v.Jobs {
-		b.note(v, sched.JobID(id))
+		b.note(v, sched.JobID(id)).Unheard = v.Jobs[id].Attempts
 	}
 	b.show()
 }
@@ -63,10 +67,14 @@ func (b *Board) BeginBatch() {}
 
 // Log notes what an event changes; it shows once the batch is durable.
 func (b *Board) Log(v *sched.View, e *sched.Event) {
-	if !e.Kind.Form().Moves || e.Job < 0 || int(e.Job) >= len(v.Jobs) {
+	saves := e.Kind == sched.Saved && e.Code == sched.SavedWork
+	if !e.Kind.Form().Moves && !saves || e.Job < 0 || int(e.Job) >= len(v.Jobs) {
 		return
 	}
 	row := b.note(v, e.Job)
+	if saves {
+		row.Saved, row.SavedIn = e.Work, e.Attempt
+	}
 	if e.Kind == sched.AttemptEnded || e.Kind == sched.StartFailed {
 		row.Ended, row.Last, row.Code, row.Text = e.Outcome, e.Attempt, e.Code, e.Text
 	}

@@ -149,24 +149,37 @@ func (j *Job) ForOthers(o Outcome) bool {
 // is Stopping, ends at the given time with the work that is kept: what it made beyond that, the time to start and the
 // time to stop. claimed is how much of its own work is kept.
 func (j *Job) LosesBy(end Time, kept time.Duration) (lost, claimed time.Duration) {
-	made := max(j.WorkNow(end)-j.Loss.Base, 0)
+	made, productive, speed := j.made(end)
+	idle := max(end.Sub(j.Loss.Began)-productive, 0)
+	claimed = min(max(kept-j.Loss.Base, 0), made)
+	return made - claimed + ScaleDuration(idle, speed), claimed
+}
+
+// made returns the work that the latest attempt of j has made by the given time, in which time, and the speed of that.
+func (j *Job) made(end Time) (made, productive time.Duration, speed float64) {
+	made = max(j.WorkNow(end)-j.Loss.Base, 0)
 	stopped := end
 	if j.Attempt == Stopping {
 		stopped = j.WorkFrom
 	}
-	var productive time.Duration
 	if j.Up {
 		productive = max(stopped.Sub(j.LastStart), 0)
 	}
-	idle := max(end.Sub(j.Loss.Began)-productive, 0)
-	speed := float64(len(j.GPUs)) / float64(j.Unit()) // at most, where it is not known
+	speed = float64(len(j.GPUs)) / float64(j.Unit()) // at most, where it is not known
 	if made > 0 && productive > 0 {
-		speed = float64(made) / float64(productive)
-	} else {
-		made = ScaleDuration(productive, speed)
+		return made, productive, float64(made) / float64(productive)
 	}
-	claimed = min(max(kept-j.Loss.Base, 0), made)
-	return made - claimed + ScaleDuration(idle, speed), claimed
+	return ScaleDuration(productive, speed), productive, speed
+}
+
+// Unsaved returns the work of the latest attempt of j, which runs, that is beyond the work that is kept by the given
+// time: in no checkpoint, as far as that is known. It is 0 while j does not run.
+func (j *Job) Unsaved(now Time, kept time.Duration) time.Duration {
+	if j.Attempt != Running {
+		return 0
+	}
+	made, _, _ := j.made(now)
+	return made - min(max(kept-j.Loss.Base, 0), made)
 }
 
 // TakeLoss adds up what the latest attempt of j, which ends at the given time as o says with the work that is kept,

@@ -149,6 +149,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 	x.saving(&doc, j)
 	if int(id) < len(x.rows) {
 		x.ended(&doc, j, &x.rows[id])
+		doc.UnsavedSec = unsaved(j, &x.rows[id], now).Seconds()
 	}
 	if int(id) < len(x.books) {
 		doc.EnergyJ = float64(x.books[id].Energy)
@@ -182,6 +183,17 @@ func (x *writer) saving(doc *api.Job, j *sched.Job) {
 		doc.Saves = j.Evidence.String()
 	}
 	doc.LostSec, doc.LostStops = j.Loss.Work.Seconds(), int(j.Loss.Stops)
+}
+
+// unsaved is the work of a job that is in no checkpoint; 0 where that is not known.
+func unsaved(j *sched.Job, row *Row, now sched.Time) time.Duration {
+	switch {
+	case row.SavedIn == j.Attempts:
+		return j.Unsaved(now, row.Saved)
+	case row.Unheard == j.Attempts && j.Evidence.Shows():
+		return 0
+	}
+	return j.Unsaved(now, j.Loss.Base)
 }
 
 // ended says how the last attempt of a job ended.

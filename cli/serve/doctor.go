@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/access"
 )
 
 // finding is what one check of doctor found.
@@ -57,8 +58,8 @@ func newDoctor() *cobra.Command {
 		Short: "Look for what is wrong with the set-up, and say what to do",
 		Long: `Checks the state folder and the space on its disk, whether a manager answers,
 versions, GPUs and their driver, GPUs that are given to no job, how processes
-are kept together (cgroups), the program itself, the clock, and what jobs left
-behind. It changes nothing. Exit code 1: something is wrong. A note may well be
+are kept together (cgroups), the program itself, the clock, tokens, jobs that
+lose work when they are stopped, and what jobs left behind. It changes nothing. Exit code 1: something is wrong. A note may well be
 meant so.
 
 --repair is for a folder that serve refuses because of its log. It copies the
@@ -123,9 +124,8 @@ func meet(ctx context.Context, dir string) *patient {
 
 // examine makes all checks.
 func (p *patient) examine(ctx context.Context) (all []finding) {
-	for _, check := range []func() []finding{p.folder, p.disk, p.manager, p.versions,
-		func() []finding { return p.driver(ctx) }, p.devices, p.cgroups, p.program,
-		p.clock, p.leftovers} {
+	for _, check := range []func() []finding{p.folder, p.disk, p.manager, p.versions, func() []finding { return p.driver(ctx) }, p.devices, p.cgroups, p.program,
+		p.clock, p.tokens, p.saves, p.leftovers} {
 		all = append(all, check()...)
 	}
 	return all
@@ -187,6 +187,19 @@ func (p *patient) manager() []finding {
 	}
 	return []finding{{"manager", note, "none serves the folder",
 		"start one by `trainyard serve`; jobs that were left running are taken over"}}
+}
+
+// tokens says whether those who are admitted over the network can be read.
+func (p *patient) tokens() []finding {
+	if info, err := os.Stat(p.dir); err != nil || !info.IsDir() {
+		return []finding{{"tokens", fine, "none", ""}}
+	}
+	list, err := access.OpenTokens(p.dir).List()
+	if err != nil {
+		found, do, _ := strings.Cut(term.OneLine(err.Error()), "; ")
+		return []finding{{"tokens", wrong, found, do}}
+	}
+	return []finding{{"tokens", fine, term.Counted(len(list), "token"), ""}}
 }
 
 // versions compares ours with that of the manager, which goes on with what it was started from.

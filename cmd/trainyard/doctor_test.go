@@ -161,6 +161,11 @@ func TestDoctorFaults(t *testing.T) {
 			}
 			return nil
 		}, "clock", isWrong, "but the log was written to at"},
+		"tokens": {func(t *testing.T, dir string) []string {
+			write(t, log, 0o600, dir, databaseFile)
+			write(t, "[{", 0o600, dir, "tokens.json")
+			return nil
+		}, "tokens", isWrong, "tokens.json: unexpected EOF"},
 		"driver": {func(t *testing.T, dir string) []string {
 			bin := t.TempDir()
 			writeScript(t, filepath.Join(bin, "nvidia-smi"),

@@ -75,8 +75,9 @@ type Tokens struct {
 	err   error
 }
 
-// stamp is one state of a file: it is replaced, never written to.
+// stamp is one state of a file: it is replaced, never written to, but its mode may be changed.
 type stamp struct {
+	mode  fs.FileMode
 	inode uint64
 	size  int64
 	mtime time.Time
@@ -103,10 +104,10 @@ func (t *Tokens) refresh() error {
 		return nil
 	}
 	if err != nil {
-		t.stamp, t.list, t.err = stamp{}, nil, err
-		return err
+		t.stamp, t.list, t.err = stamp{}, nil, fmt.Errorf("%w; %s", err, repairTokens(path, err))
+		return t.err
 	}
-	now := stamp{size: info.Size(), mtime: info.ModTime()}
+	now := stamp{mode: info.Mode(), size: info.Size(), mtime: info.ModTime()}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		now.inode = s.Ino
 	}
@@ -117,9 +118,22 @@ func (t *Tokens) refresh() error {
 	t.list, t.err = readTokens(path, info)
 	if t.err != nil {
 		t.list = nil
-		t.err = fmt.Errorf("%s: %w", path, t.err)
+		t.err = fmt.Errorf("%s: %w; %s", path, t.err, repairTokens(path, t.err))
 	}
 	return t.err
+}
+
+// errMode says that others may write the file.
+var errMode = errors.New("others may write it, want 0600")
+
+// repairTokens says, of why the file at path cannot be used, by which command it is repaired.
+func repairTokens(path string, why error) string {
+	word := "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	if errors.Is(why, errMode) || errors.Is(why, fs.ErrPermission) {
+		return fmt.Sprintf("no one is admitted over the network until `chmod 600 %s` repairs that", word)
+	}
+	return fmt.Sprintf("no one is admitted over the network until `mv %s %s` puts it out of the way; then make tokens "+
+		"by `trainyard token create`", word, strings.TrimSuffix(word, "'")+".bad'")
 }
 
 // readTokens reads the file at path.
@@ -128,7 +142,7 @@ func readTokens(path string, info fs.FileInfo) (list []Token, err error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%v, want a regular file", info.Mode())
 	case info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("mode %#o: others may write it, want 0600", info.Mode().Perm())
+		return nil, fmt.Errorf("mode %#o: %w", info.Mode().Perm(), errMode)
 	case info.Size() > maxTokensFile:
 		return nil, fmt.Errorf("%d bytes, want at most %d", info.Size(), maxTokensFile)
 	}
