@@ -142,7 +142,9 @@ func wattsText(g *api.GPU) string {
 func newDrain() *cobra.Command {
 	return drainVerb("drain", true, "Have nothing new start, on this machine or on some of its GPUs",
 		`Jobs that run go on; nothing new starts on the machine, or on the GPUs named,
-until that is undrained. It survives restarts of the manager.`)
+until that is undrained. It survives restarts of the manager. The jobs that go
+on are named, those that may not be stopped for others first. --wait returns
+once none is left.`)
 }
 
 func newUndrain() *cobra.Command {
@@ -152,6 +154,7 @@ func newUndrain() *cobra.Command {
 
 func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 	var to client.Target
+	wait := false
 	cmd := &cobra.Command{
 		Use:               verb + " [GPU...]",
 		Short:             short,
@@ -159,34 +162,43 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 		ValidArgsFunction: gpuArgs(&to),
 		Example:           fmt.Sprintf("  trainyard %s\n  trainyard %s slot-0 slot-1", verb, verb),
 		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
-			if len(args) == 0 {
-				doc, err := c.Drain(cmd.Context(), on)
-				if err == nil {
-					reported(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
-				}
+			if err := drain(cmd, c, args, on); err != nil || !on {
 				return err
 			}
-			return each(cmd, args, func(gpu string) error {
-				doc, err := c.DrainGPU(cmd.Context(), gpu, on)
-				switch {
-				case err != nil:
-				case doc.Drained && !on:
-					fmt.Fprintf(cmd.ErrOrStderr(),
-						"%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n", gpu,
-						doc.Node)
-				default:
-					reported(cmd.ErrOrStderr(), gpu, on, nil)
-				}
-				return err
-			})
+			return (&holdouts{c: c, gpus: args, w: cmd.ErrOrStderr()}).report(cmd.Context(), wait)
 		}),
 	}
 	to.AddFlags(cmd)
+	if on {
+		cmd.Flags().BoolVar(&wait, "wait", false, "return once no job is left on what is drained")
+	}
 	return cmd
 }
 
-// reported says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
-func reported(w io.Writer, what string, on bool, yet []string) {
+// drain drains the machine, or GPUs of it, or lifts that, and says what became of it.
+func drain(cmd *cobra.Command, c *api.Client, gpus []string, on bool) error {
+	if len(gpus) == 0 {
+		doc, err := c.Drain(cmd.Context(), on)
+		if err == nil {
+			told(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
+		}
+		return err
+	}
+	return each(cmd, gpus, func(gpu string) error {
+		doc, err := c.DrainGPU(cmd.Context(), gpu, on)
+		switch {
+		case err != nil:
+		case doc.Drained && !on:
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n", gpu, doc.Node)
+		default:
+			told(cmd.ErrOrStderr(), gpu, on, nil)
+		}
+		return err
+	})
+}
+
+// told says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
+func told(w io.Writer, what string, on bool, yet []string) {
 	switch {
 	case on:
 		fmt.Fprintf(w, "%s is drained: jobs on it go on, nothing new starts\n", what)
