@@ -89,6 +89,8 @@ type Filter struct {
 	States []string // any of them; nil = all
 	User   string   // "" = all
 	Limit  int      // the latest; 0 = all
+	// Ahead bounds the look into the future, for start and end of each job that is not done, see AsSuits; 0 = none.
+	Ahead time.Duration
 }
 
 // Jobs returns how the jobs stand.
@@ -103,7 +105,14 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
+	if f.Ahead != 0 {
+		q.Set("ahead_ms", strconv.FormatInt(f.Ahead.Milliseconds(), 10))
+	}
 	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	if f.Ahead != 0 && errors.Is(err, ErrMalformed) { // a manager from before there was that
+		q.Del("ahead_ms")
+		err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	}
 	return doc, err
 }
 

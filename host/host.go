@@ -67,6 +67,7 @@ type Host struct {
 	box     *Mailbox
 	board   *Board
 	feed    *feed
+	outlook outlook
 	figures eventlog.Sink         // see Options.Recorder
 	now     atomic.Pointer[Start] // what was loaded last
 	open    []*request            // of a batch of which it is not known whether it became durable
@@ -95,6 +96,7 @@ func New(o Options) *Host {
 	}
 	return &Host{o: o, box: NewMailbox(), board: NewBoard(), feed: newFeed(), up: make(chan struct{}),
 		over:     make(chan struct{}),
+		outlook:  outlook{turn: make(chan struct{}, 1)},
 		changing: make(map[sched.JobID]changing), keys: newKeyBook()}
 }
 

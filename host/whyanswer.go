@@ -58,7 +58,11 @@ func (h *Host) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answer, 
 	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		a.Forecast, err = moment.Forecast(limited, append(slices.Clone(a.Waiting.Jobs), id), nil)
+		if unfinished(a.View) <= mostForeseen {
+			a.Forecast, err = h.outlook.foresee(limited, moment)
+		} else {
+			a.Forecast, err = moment.Forecast(limited, append(slices.Clone(a.Waiting.Jobs), id), nil)
+		}
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err
 		}
@@ -83,11 +87,18 @@ func (h *Host) stand(a *Answer, v *sched.View, id sched.JobID) {
 	}
 }
 
-// take copies the moment that v shows.
+// take copies the moment that v shows, or returns the copy that there is.
 func (h *Host) take(v *sched.View) (Moment, error) {
 	s := h.now.Load()
 	if h.o.Forecaster != nil {
-		return h.o.Forecaster.Take(s.Header, v, s.Decider, h.fresh)
+		if m := h.outlook.current(s, v); m != nil {
+			return m, nil
+		}
+		m, err := h.o.Forecaster.Take(s.Header, v, s.Decider, h.fresh)
+		if err == nil {
+			h.outlook.keep(s, m)
+		}
+		return m, err
 	}
 	state, err := engine.Restore(s.Header, *v)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,6 +186,40 @@ func (s *suite) why(t *testing.T) {
 	doc, err = s.Client.Why(t.Context(), s.Running, 0, 0)
 	if err != nil || !strings.HasPrefix(doc.Sentence, "runs on ") || doc.Start != nil {
 		t.Errorf("%q, start %v, %v: want one that runs", doc.Sentence, doc.Start, err)
+	}
+	s.outlook(t)
+}
+
+// outlook checks that a list says of each job what why says of it at the same moment, where the list is asked for that.
+func (s *suite) outlook(t *testing.T) {
+	job := func(f api.Filter) *api.Job {
+		t.Helper()
+		doc, err := s.Client.Jobs(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range doc.Jobs {
+			if j := &doc.Jobs[i]; j.Ref == s.Waiting || strconv.Itoa(j.ID) == s.Waiting || j.Name == s.Waiting {
+				return j
+			}
+		}
+		t.Fatalf("%s is not listed", s.Waiting)
+		return nil
+	}
+	if j := job(api.Filter{}); j.Start != nil || j.End != nil {
+		t.Errorf("starts %+v, ends %+v, want nothing that was not asked for", j.Start, j.End)
+	}
+	for tries := 0; ; tries++ { // what happens in between makes it another moment
+		listed := job(api.Filter{Ahead: 5 * time.Second})
+		why, err := s.Client.Why(t.Context(), s.Waiting, 5*time.Second, 0)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case reflect.DeepEqual(listed.Start, why.Start) && reflect.DeepEqual(listed.End, why.End):
+			return
+		case tries == 100:
+			t.Fatalf("listed %+v to %+v, why says %+v to %+v", listed.Start, listed.End, why.Start, why.End)
+		}
 	}
 }
 

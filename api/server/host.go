@@ -40,6 +40,12 @@ type (
 	Decision = host.Decision
 )
 
+// Foreseer is a Host that looks into the future of all jobs.
+type Foreseer interface {
+	// Outlook says when the jobs that are not done start and end; nil where that is not known before ctx ends.
+	Outlook(ctx context.Context) (*explain.Forecast, error)
+}
+
 // Forgetful is a Host that keeps the latest events alone.
 type Forgetful interface {
 	// FirstEvent is the number of the first event that is kept; 1 = all are.

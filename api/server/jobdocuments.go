@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
@@ -32,8 +33,13 @@ func stateOf(j *sched.Job) string {
 // list returns the jobs that fit a filter.
 func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 	doc := api.Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Site.Unit(), System: s.o.Host.Header().System}
-	err := s.o.Host.Look(ctx, func(v *sched.View) {
+	ahead, err := s.outlook(ctx, in.Ahead)
+	if err != nil {
+		return doc, err
+	}
+	err = s.o.Host.Look(ctx, func(v *sched.View) {
 		x := s.writer(v)
+		x.says.Forecast = ahead
 		ids := make([]sched.JobID, 0, len(v.Jobs))
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
@@ -160,6 +166,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 	if doc.Why == "" && j.State != sched.Done {
 		doc.Why = x.why(j, id)
 	}
+	x.foreseen(&doc, j, id)
 	if j.FirstStart != sched.None {
 		doc.Started = x.when(j.FirstStart)
 	}
@@ -183,6 +190,40 @@ func (x *writer) saving(doc *api.Job, j *sched.Job) {
 		doc.Saves = j.Evidence.String()
 	}
 	doc.LostSec, doc.LostStops = j.Loss.Work.Seconds(), int(j.Loss.Stops)
+}
+
+// foreseen says when the job starts and ends, where that was looked for.
+func (x *writer) foreseen(doc *api.Job, j *sched.Job, id sched.JobID) {
+	e := x.says.Forecast.Of(id)
+	if e == nil || j.State == sched.Done {
+		return
+	}
+	w := whyWriter{Renderer: x.says}
+	if doc.End = w.within(e.End); j.Attempt != sched.Running {
+		doc.Start = w.within(e.Start)
+	}
+}
+
+// listSuits is for how long a list looks into the future as suits.
+const listSuits = 500 * time.Millisecond
+
+// outlook looks into the future of all jobs, for so many milliseconds at most; -1 = as suits.
+func (s *Server) outlook(ctx context.Context, ms int) (*explain.Forecast, error) {
+	h, able := s.o.Host.(Foreseer)
+	if !able || ms == 0 {
+		return nil, nil //nolint:nilnil // nothing is foreseen
+	}
+	limit := time.Duration(ms) * time.Millisecond
+	if limit == api.AsSuits {
+		limit = listSuits
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	f, err := h.Outlook(limited)
+	if limited.Err() != nil && ctx.Err() == nil { // a list comes without it, too
+		return nil, nil //nolint:nilnil // as said
+	}
+	return f, err
 }
 
 // unsaved is the work of a job that is in no checkpoint; 0 where that is not known.

@@ -39,7 +39,9 @@ func newPs() *cobra.Command {
 		Aliases: []string{"queue", "squeue"},
 		Short:   "List jobs: where they run, why they wait",
 		Long: `Lists the jobs of a manager by number, those that are done only with --all or a
---job-state that says so. Times are how long jobs have waited and run.`,
+--job-state that says so. Times are how long jobs have waited and run. When a job
+that waits is expected to start is said as by why: the same at the same moment.
+With more than 200 jobs that are not done, or with --watch, it is left to why.`,
 		Example: `  trainyard ps
   trainyard ps --all -o csv > jobs.csv`,
 		Args: term.Exactly(),
@@ -108,7 +110,10 @@ func (f *psFlags) writer(cmd *cobra.Command) (func(io.Writer, *api.Jobs) error, 
 
 // ps lists jobs, once or at every change.
 func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *api.Jobs) error) error {
-	filter := api.Filter{States: f.states, User: f.user, Limit: f.limit}
+	filter := api.Filter{States: f.states, User: f.user, Limit: f.limit, Ahead: api.AsSuits}
+	if f.output == "name" || f.watch { // the one says no times, the other asks too often
+		filter.Ahead = 0
+	}
 	if !f.all && len(f.states) == 0 {
 		filter.States = unfinished
 	}
@@ -178,6 +183,10 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	if wide {
 		head = append(head, "user", "submitted", "starts", "preempted", "resized", "step", "speed")
 	}
+	foreseen := slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return j.Start != nil })
+	if foreseen {
+		head = append(head, "start")
+	}
 	t.Add(append(head, "why")...)
 	now, _ := time.Parse(time.RFC3339Nano, doc.Now)
 	for i := range doc.Jobs {
@@ -188,6 +197,9 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 			row = append(row, j.User, client.When(j.Submitted, now), strconv.Itoa(j.Attempt),
 				strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
 		}
+		if foreseen {
+			row = append(row, startText(j, now))
+		}
 		t.Add(append(row, api.Printable(j.Why))...)
 	}
 	width := term.WidthOf(w)
@@ -196,6 +208,14 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 		t.Cut(len(head), width)
 	}
 	return term.WriteText(w, t.Text(width))
+}
+
+// startText says when a job is expected to start, as why and submit do.
+func startText(j *api.Job, now time.Time) string {
+	if j.Start == nil {
+		return "-"
+	}
+	return within(j.Start, now)
 }
 
 // jobState is the state of a job in a word or two.
