@@ -20,7 +20,8 @@ type Meter struct {
 	took    prometheus.Histogram
 	all     []prometheus.Collector
 	steps   []int64 // of training, by job, as reported last; of Run's goroutine
-	batch   bool    // has events
+	wasted  wasted
+	batch   bool // has events
 }
 
 var (
@@ -42,8 +43,12 @@ func NewMeter() *Meter {
 		m.kinds[k] = events.WithLabelValues(k.String())
 	}
 	m.all = []prometheus.Collector{events, m.commits, m.took}
+	m.wasted.restart(nil)
 	return m
 }
+
+// Restart has the meter count from v on, whose attempts it has not heard of.
+func (m *Meter) Restart(v *sched.View) { m.wasted.restart(v) }
 
 // Decided counts a decision, see manager.Options.
 func (m *Meter) Decided(nanoseconds int64) { m.took.Observe(float64(nanoseconds) / 1e9) }
@@ -55,6 +60,7 @@ func (m *Meter) BeginBatch() {}
 func (m *Meter) Log(v *sched.View, e *sched.Event) {
 	m.batch = true
 	m.kinds[e.Kind].Inc()
+	m.wasted.log(v, e)
 	if e.Value > 0 && (e.Kind == sched.Progressed || e.Kind == sched.AttemptStarted || e.Kind == sched.AttemptEnded) {
 		for len(m.steps) < len(v.Jobs) {
 			m.steps = append(m.steps, 0)
@@ -98,8 +104,10 @@ var (
 	descRestarts    = desc("restarts_total", "Attempts beyond the first of a job.")
 	descResizes     = desc("resizes_total", "Targets exchanged for a set of another size.")
 	descService     = desc("gpu_seconds_total", "GPU time that jobs attained.")
-	descLost        = desc("lost_gpu_seconds_total", "GPU time of jobs that came to nothing, by cause.", "cause")
-	descEnergy      = desc("energy_joules_total",
+	descLost        = desc("lost_gpu_seconds_total", "GPU time of jobs that came to nothing, by cause: "+
+		"stopped-for-others since the first job; stopped-by-user, failed and node-lost since the manager was started.",
+		"cause")
+	descEnergy = desc("energy_joules_total",
 		"Energy of the GPUs since the first job arrived, as far as it is measured.")
 	descAstray  = desc("jobs_on_gpus_of_others", "Jobs with a process on a GPU that they do not hold.")
 	descStreams = desc("streams", "Streams that are open.")
@@ -118,6 +126,7 @@ type tally struct {
 	jobs, gpus, outcomes           map[string]int
 	preemptions, restarts, resizes int
 	service, lost, energy          float64
+	wasted                         map[string]float64 // GPU seconds, by cause
 }
 
 // Collect looks at the manager. One that does not answer in time has no such figures.
@@ -148,7 +157,10 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 	send(descRestarts, prometheus.CounterValue, float64(t.restarts))
 	send(descResizes, prometheus.CounterValue, float64(t.resizes))
 	send(descService, prometheus.CounterValue, t.service)
-	send(descLost, prometheus.CounterValue, t.lost, "stopped-for-others")
+	t.wasted[wastedForOthers] = t.lost
+	for cause, seconds := range t.wasted {
+		send(descLost, prometheus.CounterValue, seconds, cause)
+	}
 	send(descEnergy, prometheus.CounterValue, t.energy)
 	send(descAstray, prometheus.GaugeValue, float64(len(astray(x.s.o.Site))))
 	send(descStreams, prometheus.GaugeValue, float64(x.s.guard.streams.open()))
@@ -173,6 +185,7 @@ func (x standing) count(v *sched.View, t *tally) {
 		}
 		t.gpus[state]++
 	}
+	t.wasted = x.s.o.Meter.wasted.all()
 	result, _ := x.s.o.Host.Result()
 	t.energy = result.EnergyKWh * 3.6e6
 }
