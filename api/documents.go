@@ -43,10 +43,10 @@ type Job struct {
 	Saves     string  `json:"saves,omitempty" doc:"what shows that it keeps its work: declared, seen, proven; against it: saves-not, resumes-not; nothing = neither"`
 	LostSec   float64 `json:"lost_s,omitempty" doc:"work that came to nothing by stops for others, in seconds on the GPUs asked for"`
 	LostStops int     `json:"stops_for_others,omitempty" doc:"how many these were"`
-	Start     *Within `json:"start,omitempty" doc:"next start, where that was asked for; nothing if it runs, is done, or nothing is known"`
+	Start     *Within `json:"start,omitempty" doc:"next start, if that was asked for and is not over"`
 	End       *Within `json:"end,omitempty" doc:"where that was asked for"`
 	// UnsavedSec is what a failure of the machine would cost.
-	UnsavedSec float64 `json:"unsaved_s,omitempty" doc:"work of the attempt that runs in no checkpoint, in seconds on the GPUs asked for; nothing where that is not known"`
+	UnsavedSec float64 `json:"unsaved_s,omitempty" doc:"seconds of work, on the GPUs asked for, in no checkpoint, where known"`
 }
 
 // Failure is how an attempt failed.

@@ -43,7 +43,7 @@ func (h *Host) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answer, 
 			err = ErrNoJob
 			return
 		}
-		h.stand(a, v, id)
+		a.stand(h, v, id)
 		moment, err = h.take(v)
 	})
 	if failed := errors.Join(asked, err); failed != nil {
@@ -58,11 +58,7 @@ func (h *Host) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answer, 
 	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		if unfinished(a.View) <= mostForeseen {
-			a.Forecast, err = h.outlook.foresee(limited, moment)
-		} else {
-			a.Forecast, err = moment.Forecast(limited, append(slices.Clone(a.Waiting.Jobs), id), nil)
-		}
+		a.Forecast, err = a.foresee(limited, &h.outlook, moment, id)
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err
 		}
@@ -70,8 +66,16 @@ func (h *Host) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answer, 
 	return a, nil
 }
 
+// foresee says when a job starts and ends, and those that it waits for: where there are few of them, all.
+func (a *Answer) foresee(ctx context.Context, o *outlook, m Moment, id sched.JobID) (*explain.Forecast, error) {
+	if unfinished(a.View) <= mostForeseen {
+		return o.foresee(ctx, m)
+	}
+	return m.Forecast(ctx, append(slices.Clone(a.Waiting.Jobs), id), nil)
+}
+
 // stand notes how a job of v stands.
-func (h *Host) stand(a *Answer, v *sched.View, id sched.JobID) {
+func (a *Answer) stand(h *Host, v *sched.View, id sched.JobID) {
 	dec, f := h.now.Load().Decider, h.o.Forecaster
 	a.Waiting = pipeline.Why(v, dec, id)
 	a.Facts = facts(v, dec, id)

@@ -157,7 +157,8 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	disk.look()
 	m.Host, err = host.Open(ctx, host.Options{Folder: o.Dir, Store: m.kept, System: m.fresh, Driver: m.drive,
 		Log:      o.Log,
-		Recorder: m.record, Forecaster: new(forecaster), Decided: o.Decided, Meters: func(s *host.Start) []eventlog.Sink {
+		Recorder: m.record, Forecaster: new(forecaster), Decided: o.Decided,
+		Meters: func(s *host.Start) []eventlog.Sink {
 			for _, sink := range o.Sinks {
 				if r, can := sink.(interface{ Restart(v *sched.View) }); can {
 					r.Restart(s.View)

@@ -33,7 +33,7 @@ func stateOf(j *sched.Job) string {
 // list returns the jobs that fit a filter.
 func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 	doc := api.Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Site.Unit(), System: s.o.Host.Header().System}
-	ahead, err := s.outlook(ctx, in.Ahead)
+	ahead, err := outlook(ctx, s.o.Host, in.Ahead)
 	if err != nil {
 		return doc, err
 	}
@@ -208,8 +208,8 @@ func (x *writer) foreseen(doc *api.Job, j *sched.Job, id sched.JobID) {
 const listSuits = 500 * time.Millisecond
 
 // outlook looks into the future of all jobs, for so many milliseconds at most; -1 = as suits.
-func (s *Server) outlook(ctx context.Context, ms int) (*explain.Forecast, error) {
-	h, able := s.o.Host.(Foreseer)
+func outlook(ctx context.Context, host Host, ms int) (*explain.Forecast, error) {
+	h, able := host.(Foreseer)
 	if !able || ms == 0 {
 		return nil, nil //nolint:nilnil // nothing is foreseen
 	}

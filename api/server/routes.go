@@ -214,7 +214,7 @@ type jobsInput struct {
 	State []string `query:"state" doc:"only those that stand so: held, waiting, starting, running, stopping, done"`
 	User  string   `query:"user" doc:"only those of a user"`
 	Limit int      `query:"limit" minimum:"0" default:"0" doc:"at most so many, the latest; 0 = all"`
-	Ahead int      `query:"ahead_ms" minimum:"-1" maximum:"5000" default:"0" doc:"milliseconds for a look into the future at most, for start and end of each job; 0 = none, -1 = 500, and none where more than 200 jobs are not done"`
+	Ahead int      `query:"ahead_ms" minimum:"-1" maximum:"5000" default:"0" doc:"milliseconds for a look into the future at most; 0 = none, -1 = 500; none of more than 200 jobs"`
 }
 
 func (s *Server) jobs(ctx context.Context, in *jobsInput) (api.Jobs, error) {

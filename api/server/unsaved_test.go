@@ -15,7 +15,8 @@ func TestUnsavedWork(t *testing.T) {
 	at := func(d time.Duration) sched.Time { return sched.Time(d) }
 	job := func() *sched.Job {
 		return &sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, GPUs: []sched.GPUID{0, 1}, Attempts: 2,
-			Attempt: sched.Running, Up: true, LastStart: at(10 * hour), WorkFrom: at(10 * hour), Work: 3 * hour, Rate: 1,
+			Attempt: sched.Running, Up: true, LastStart: at(10 * hour), WorkFrom: at(10 * hour), Rate: 1,
+			Work: 3 * hour,
 			Loss: sched.Loss{Base: 3 * hour}}
 	}
 	for name, c := range map[string]struct {

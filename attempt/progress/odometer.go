@@ -63,6 +63,14 @@ type Origin struct {
 	Judged  bool  `json:"judged,omitempty"` // the first step was compared
 }
 
+// validate says what of o no one wrote.
+func (o *Origin) validate() error {
+	if o.Attempt < 0 || o.Saved < 0 {
+		return fmt.Errorf("attempt %d started from step %d, want them >= 0", o.Attempt, o.Saved)
+	}
+	return nil
+}
+
 // Mark is a step from which on each step is so many counts.
 type Mark struct {
 	Step    int64   `json:"step"`
@@ -91,8 +99,8 @@ func (k *Kept) Validate() error {
 	if k.SavedSteps < 0 || k.FirstStep < 0 {
 		return fmt.Errorf("saved steps %d, first step %d, want them >= 0", k.SavedSteps, k.FirstStep)
 	}
-	if k.Origin.Attempt < 0 || k.Origin.Saved < 0 {
-		return fmt.Errorf("attempt %d started from step %d, want them >= 0", k.Origin.Attempt, k.Origin.Saved)
+	if bad := k.Origin.validate(); bad != nil {
+		return bad
 	}
 	if len(k.Paces) > mostPaces {
 		return fmt.Errorf("%d paces, want at most %d", len(k.Paces), mostPaces)

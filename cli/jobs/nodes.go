@@ -189,7 +189,8 @@ func drain(cmd *cobra.Command, c *api.Client, gpus []string, on bool) error {
 		switch {
 		case err != nil:
 		case doc.Drained && !on:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n", gpu, doc.Node)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n",
+				gpu, doc.Node)
 		default:
 			told(cmd.ErrOrStderr(), gpu, on, nil)
 		}

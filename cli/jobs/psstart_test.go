@@ -13,7 +13,8 @@ import (
 func TestPsStart(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339Nano) }
-	soon := &api.Within{Known: true, Low: at(10 * time.Minute), Median: at(15 * time.Minute), High: at(20 * time.Minute)}
+	soon := &api.Within{Known: true, Low: at(10 * time.Minute), Median: at(15 * time.Minute),
+		High: at(20 * time.Minute)}
 	doc := api.Jobs{Now: at(0), Unit: "slot", Jobs: []api.Job{
 		{ID: 0, Name: "up", State: "running", GPUs: []string{"slot-0"}, End: soon},
 		{ID: 1, Name: "next", State: "waiting", Start: soon, Why: "needs 1 slot"},

@@ -57,8 +57,8 @@ func (p *patient) saving(j *api.Job) (found, do string) {
 		return p.refusal(j)
 	case sched.ResumesNot.String():
 		return "saves, but did not resume: it started from zero after it had saved",
-			"have it load the newest file in $TRAINYARD_CHECKPOINT_DIR when it starts; `preemptible: true` in its job " +
-				"file lets it be stopped all the same"
+			"have it load the newest file in $TRAINYARD_CHECKPOINT_DIR when it starts; `preemptible: true` in its " +
+				"job file lets it be stopped all the same"
 	}
 	lost := time.Duration(j.UnsavedSec * float64(time.Second))
 	if lost < longUnsaved {
@@ -100,7 +100,8 @@ func refusalOf(over *shim.Over, signal string) (cause, do string) {
 			"give it longer by `grace` in its job file, or have it save less, or sooner; LOGS may say what it did"
 	case host.Signal(int32(over.Code)) == signal:
 		return "it has no handler for " + signal + ", which ended it",
-			"have it handle " + signal + ", save, and end; or name another signal by `checkpoint: {signal}` in its job file"
+			"have it handle " + signal + ", save, and end; or name another signal by `checkpoint: {signal}` in its " +
+				"job file"
 	}
 	return fmt.Sprintf("it ended by itself with code %d", over.Code),
 		"see LOGS for why it did not save: a worker may have ended before the process that saves"

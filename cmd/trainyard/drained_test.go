@@ -49,7 +49,8 @@ func TestDrainWaits(t *testing.T) {
 	wantSaid(t, said, "\njob 1 (plain)"+protected+"1` ends it here\njob 2 (apart)"+protected+"2` ends it here\n"+
 		"job 0 (yields) goes on; ")
 
-	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "drain", "--wait", "--state", r.state())
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "drain", "--wait", "--state",
+		r.state())
 	out := new(strings.Builder)
 	cmd.Stderr = out
 	if err := cmd.Start(); err != nil {

@@ -404,7 +404,8 @@ func TestAttackStoppedShim(t *testing.T) {
 			t.Cleanup(d.Close)
 			d.wakeEvery, d.forceAfter = 20*time.Millisecond, 200*time.Millisecond
 			set := fmt.Sprintf("# MARK\nTOP=$PPID; RUN=%s; ", d.o.State.RunDir(0, 1))
-			job, mark := jobOf(t, set+`until [ -e $RUN/alive.json ]; do sleep 0.01; done; `+script, 300*time.Millisecond)
+			job, mark := jobOf(t, set+`until [ -e $RUN/alive.json ]; do sleep 0.01; done; `+script,
+				300*time.Millisecond)
 			d.o.Jobs = []Arrival{job}
 			h := take(t, d, sched.View{})
 			h.arrivals(1)

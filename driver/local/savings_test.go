@@ -186,22 +186,24 @@ func TestProofsOfUnwatched(t *testing.T) {
 	const (
 		load  = `n=$(cat $TRAINYARD_CHECKPOINT_DIR/n 2>/dev/null || echo 0); `
 		save  = `cd $TRAINYARD_CHECKPOINT_DIR; echo $n > n.tmp; mv n.tmp n`
-		waits = `echo up; while [ $TRAINYARD_ATTEMPT = 2 ] && [ ! -e $TRAINYARD_CHECKPOINT_DIR/.go ]; do sleep 0.01; done; `
+		waits = `echo up; while [ $TRAINYARD_ATTEMPT = 2 ] && [ ! -e $TRAINYARD_CHECKPOINT_DIR/.go ]; do ` +
+			`sleep 0.01; done; `
 		steps = `until [ -e $TRAINYARD_CHECKPOINT_DIR/.end ]; do n=$((n+1)); echo TRAINYARD step=$n; sleep 0.01; done; `
 		flood = `i=0; while [ $TRAINYARD_ATTEMPT = 2 ] && [ $i -lt 3000 ]; do i=$((i+1)); n=$((n+1)); ` +
-			`echo TRAINYARD step=$n; echo 0123456789012345678901234567890123456789012345678901234567890123456789; done; `
+			`echo TRAINYARD step=$n; echo 01234567890123456789012345678901234567890123456789; done; `
 	)
 	for name, c := range map[string]struct {
 		script, want  string
 		watched, over bool // the first step is read before the driver goes; the attempt ends before the next comes
 	}{
-		"goes on, adopted":          {script: load + waits, want: "1:saved 2:went-on 2:saved"},
-		"goes on, over":             {script: load + waits, want: "1:saved 2:went-on 2:saved", over: true},
-		"from zero, adopted":        {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved"},
-		"from zero, over":           {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved", over: true},
-		"from zero, much, over":     {script: "n=0; " + waits + flood, want: "1:saved 2:from-zero 2:saved", over: true},
-		"goes on, much, over":       {script: load + waits + flood, want: "1:saved 2:went-on 2:saved", over: true},
-		"goes on, watched, over":    {script: load + waits, want: "1:saved 2:went-on 2:saved", watched: true, over: true},
+		"goes on, adopted":      {script: load + waits, want: "1:saved 2:went-on 2:saved"},
+		"goes on, over":         {script: load + waits, want: "1:saved 2:went-on 2:saved", over: true},
+		"from zero, adopted":    {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved"},
+		"from zero, over":       {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved", over: true},
+		"from zero, much, over": {script: "n=0; " + waits + flood, want: "1:saved 2:from-zero 2:saved", over: true},
+		"goes on, much, over":   {script: load + waits + flood, want: "1:saved 2:went-on 2:saved", over: true},
+		"goes on, watched, over": {script: load + waits, want: "1:saved 2:went-on 2:saved", watched: true,
+			over: true},
 		"goes on, watched, adopted": {script: load + waits, want: "1:saved 2:went-on 2:saved", watched: true},
 		"from zero, watched":        {script: "n=0; " + waits, want: "1:saved 2:from-zero 2:saved", watched: true},
 	} {

@@ -53,8 +53,8 @@ func (o *outlook) keep(s *Start, m Moment) {
 	})
 }
 
-// foresee says when all jobs of a moment start and end, to one after the other: what was said before, if that is so. When ctx ends before it is
-// known, that is no answer for others.
+// foresee says when all jobs of a moment start and end, to one after the other: what was said before, if that is so.
+// When ctx ends before it is known, that is no answer for others.
 func (o *outlook) foresee(ctx context.Context, m Moment) (*explain.Forecast, error) {
 	select {
 	case o.turn <- struct{}{}:
