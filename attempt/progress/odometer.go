@@ -63,9 +63,12 @@ type Origin struct {
 	Judged  bool  `json:"judged,omitempty"` // the first step was compared
 }
 
-// validate says what of o no one wrote.
-func (o *Origin) validate() error {
-	if o.Attempt < 0 || o.Saved < 0 {
+// validateSaves says what of the saves in k no one wrote.
+func (k *Kept) validateSaves() error {
+	if k.SavedSteps < 0 || k.FirstStep < 0 {
+		return fmt.Errorf("saved steps %d, first step %d, want them >= 0", k.SavedSteps, k.FirstStep)
+	}
+	if o := &k.Origin; o.Attempt < 0 || o.Saved < 0 {
 		return fmt.Errorf("attempt %d started from step %d, want them >= 0", o.Attempt, o.Saved)
 	}
 	return nil
@@ -96,10 +99,7 @@ func (k *Kept) Validate() error {
 	if !(k.Reference >= 0) || math.IsInf(k.Reference, 1) || k.Batch < 0 {
 		return fmt.Errorf("reference %v, batch %d, want them >= 0", k.Reference, k.Batch)
 	}
-	if k.SavedSteps < 0 || k.FirstStep < 0 {
-		return fmt.Errorf("saved steps %d, first step %d, want them >= 0", k.SavedSteps, k.FirstStep)
-	}
-	if bad := k.Origin.validate(); bad != nil {
+	if bad := k.validateSaves(); bad != nil {
 		return bad
 	}
 	if len(k.Paces) > mostPaces {
