@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/progress"
-	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/procs"

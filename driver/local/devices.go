@@ -41,6 +41,8 @@ type deviceWatch struct {
 	list     []device.Device                // by GPUID
 	state    []sched.GPUState               // by device, as last reported
 	withheld []bool                         // by device: its user wants it left alone
+	retired  []bool                         // by device: it is missing, and its user does not expect it back
+	refused  map[string]bool                // new devices that are not used: users were warned of them
 	held     string                         // why all are given to no job; "" = they may be
 	heldIdle []bool                         // by device: users were warned of it
 	barred   []string                       // devices whose lock another process had at the last look
@@ -48,9 +50,9 @@ type deviceWatch struct {
 	astray   map[string][]device.Trespasser // by device, at the last look
 	eye      *device.Sampler
 	watch    *device.Watch
-	looked   time.Time // when the devices were last looked at
-	looking  bool      // that is under way
-	seen     chan seen // what it showed
+	looked   time.Time   // when the devices were last looked at
+	looking  bool        // that is under way
+	seen     chan glance // what it showed
 
 	rule                device.Rule   // the default, but for tests
 	lookEvery, lookSoon time.Duration // the constants, but for tests
@@ -63,7 +65,7 @@ type deviceWatch struct {
 func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*deviceWatch, error) {
 	w := &deviceWatch{o: o, folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit,
 		refused: make(map[string]bool), rule: device.DefaultRule,
-		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
+		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan glance),
 		eye: device.NewSampler(o.Devices, lookPatience)}
 	if err := w.inventory(o.Known); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
@@ -150,8 +152,8 @@ func has(list []device.Device, name string) bool {
 	return slices.ContainsFunc(list, func(d device.Device) bool { return d.Name == name })
 }
 
-// sight is what a look at the devices showed.
-type sight struct {
+// glance is what a look at the devices showed.
+type glance struct {
 	sample *device.Sample
 	found  []device.Device // the devices there are, where the sample has some that are not known
 	held   map[string]bool // of the devices whose lock someone else had: whether they have it still
@@ -172,8 +174,8 @@ func (w *deviceWatch) lockOf(name string) *shim.DeviceLock {
 }
 
 // ask looks at the devices, and at the locks of barred. Where there are others than known, it asks what they are.
-func (w *deviceWatch) ask(barred, known []string) sight {
-	s := sight{held: make(map[string]bool), holders: make(map[string]string)}
+func (w *deviceWatch) ask(barred, known []string) glance {
+	s := glance{held: make(map[string]bool), holders: make(map[string]string)}
 	for _, name := range barred {
 		locks, err := w.lockOf(name).Take(false)
 		if s.held[name] = err != nil; err != nil {
@@ -235,7 +237,7 @@ func (w *deviceWatch) look() {
 }
 
 // judge returns what a look shows: which devices may be used, and what they do.
-func (d *Driver) judge(s seen) []sched.Event {
+func (d *Driver) judge(s glance) []sched.Event {
 	d.dev.looked, d.dev.looking = time.Now(), false
 	if s.err != nil {
 		d.o.Log.Warn("cannot say how the devices are", "error", s.err)

@@ -102,7 +102,7 @@ func New(o Options) (*Driver, error) {
 	if o.Hold == nil {
 		o.Hold = func() string { return "" }
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
+	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Offer},
 		runs: newAttemptBook(), ports: ports.NewPool(cmp.Or(o.Ports, ports.Default), rand.Int()),
 		reports: make(chan report), quit: make(chan struct{})}
 	var err error

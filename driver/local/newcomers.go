@@ -44,7 +44,7 @@ func (w *deviceWatch) takes(x *device.Device) bool {
 	switch {
 	case w.refused[x.Name]:
 		return false
-	case w.o.Lend:
+	case w.o.Offer:
 		why = "this folder rents by --budget, whose devices are those it was started with"
 	case !slices.Contains(known, x.Type):
 		why = fmt.Sprintf("it is of type %q, and the log of this folder knows %q alone", x.Type, known)

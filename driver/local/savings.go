@@ -214,7 +214,7 @@ func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok 
 // started, though it counts steps, had nothing to save; and of a cancelled job nothing more is wanted.
 func (a *attempt) refused(e *sched.Event, over *shim.Over) bool {
 	s := &a.meter.savings
-	asked := over.Stopped && !over.Told.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
+	asked := over.Stopped && !over.StopAsked.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
 	idle := a.odo.FirstStep > 0 && !s.stepped
 	return asked && !idle && !s.saved
 }

@@ -156,7 +156,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	var shown []sched.Event
 	a.meter = newTail(a, progress.NewReader(progress.Own), func(e sched.Event) { shown = append(shown, e) })
 	a.meter.judgeHead()
-	a.meter.tell = nil // how far it was on the way is reported at its end
+	a.meter.sink = nil // how far it was on the way is reported at its end
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.order)

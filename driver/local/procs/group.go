@@ -63,9 +63,18 @@ func Open(root, name, cookie string) *Group {
 	return g
 }
 
+// After returns g, whose processes are known to have started after a moment: looks at it then cost what started since,
+// not what else runs.
+func (g *Group) After(m Mark) *Group {
+	g.after = m
+	return g
+}
+
 // Below makes the descendants of some processes members, for as long as these live, but not them themselves: such as
-// those of the shim that runs an attempt, where another process is to end it.
+// those of the shim that runs an attempt, where another process is to end it. These may be older than the moment of
+// After, so all that runs is looked at.
 func (g *Group) Below(shims []Member) {
+	g.after = Mark{}
 	g.below = make(map[int]uint64, len(shims))
 	for i := range shims {
 		g.below[shims[i].PID] = shims[i].Start

@@ -125,18 +125,18 @@ type Alive struct {
 
 // Over says how an attempt ended.
 type Over struct {
-	Code     int           `json:"code"`                // exit code; 128 + signal; 126, 127 if there is nothing to run
-	Stopped  bool          `json:"stopped"`             // it was asked to end before it did
-	Killed   bool          `json:"killed"`              // the grace was over: SIGKILL
-	Failed   string        `json:"failed,omitempty"`    // it never started: the machine's fault, said in words
-	Suspects []string      `json:"suspects,omitempty"`  // devices that the failure speaks of
-	Grace    time.Duration `json:"grace,omitempty"`     // that was given
-	Text     string        `json:"text,omitempty"`      // for people
-	TimedOut bool          `json:"timed_out,omitempty"` // its time was over
-	Warned   time.Time     `json:"warned,omitzero"`     // that it soon would be
-	Started  time.Time     `json:"started,omitzero"`
-	Told     time.Time     `json:"told,omitzero"` // when it was asked to end
-	Ended    time.Time     `json:"ended"`
+	Code      int           `json:"code"`                // exit code; 128 + signal; 126, 127 if there is nothing to run
+	Stopped   bool          `json:"stopped"`             // it was asked to end before it did
+	Killed    bool          `json:"killed"`              // the grace was over: SIGKILL
+	Failed    string        `json:"failed,omitempty"`    // it never started: the machine's fault, said in words
+	Suspects  []string      `json:"suspects,omitempty"`  // devices that the failure speaks of
+	Grace     time.Duration `json:"grace,omitempty"`     // that was given
+	Text      string        `json:"text,omitempty"`      // for people
+	TimedOut  bool          `json:"timed_out,omitempty"` // its time was over
+	Warned    time.Time     `json:"warned,omitzero"`     // that it soon would be
+	Started   time.Time     `json:"started,omitzero"`
+	StopAsked time.Time     `json:"told,omitzero"` // when it was asked to end
+	Ended     time.Time     `json:"ended"`
 	// StartedBoot and EndedBoot are Started and Ended as time since the machine was booted, as BootID names it.
 	StartedBoot time.Duration `json:"started_boot,omitempty"`
 	EndedBoot   time.Duration `json:"ended_boot,omitempty"`
