@@ -45,7 +45,7 @@ type Options struct {
 	Round   time.Duration     // decisions at multiples of it only; 0 = the system's own
 	Knows   system.Knowledge  // from files that keys of the system name
 	Shim    []string          // see local.Options
-	Tell    time.Duration     // see local.Options
+	Report  time.Duration     // see local.Options
 	Ports   ports.Range       // see local.Options
 	Inherit map[string]string // what those of Jobs inherit that are to; nil = none came with them
 	Keep    time.Duration     // for how long run folders of jobs that are done are kept; 0 = for ever

@@ -78,7 +78,7 @@ func (p *patient) refusal(j *api.Job) (found, do string) {
 	for n := j.Attempt; n > 0 && n > j.Attempt-attemptsLooked; n-- {
 		run := shim.State(p.dir).RunDir(int32(j.ID), int32(n))
 		over, err := run.Over()
-		if err != nil || !over.Stopped || over.Told.IsZero() {
+		if err != nil || !over.Stopped || over.StopAsked.IsZero() {
 			continue
 		}
 		signal := "TERM"
