@@ -1,6 +1,10 @@
 package price
 
-import "math"
+import (
+	"math"
+
+	steps "github.com/trainyard/trainyard/model/price/step"
+)
 
 // most a price changes by in one step: a doubling. A wrong reading must not send it where it takes days to come back
 // from.
@@ -17,5 +21,5 @@ func Steer(price, gain, spent, target float64) float64 {
 	if !(target > 0) {
 		return price * 2
 	}
-	return price * math.Exp(max(-maxNudge, min(gain*(spent-target)/target, maxNudge)))
+	return price * steps.Exp(max(-maxNudge, min(gain*(spent-target)/target, maxNudge)))
 }
