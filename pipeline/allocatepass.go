@@ -58,13 +58,31 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 	return able
 }
 
+// takeSet gives waiting job g.Job the set in which room was found for it, and reports whether it may have it.
+func (p *Pipeline) takeSet(v *sched.View, g *sched.Grant) bool {
+	if len(g.Set) == 0 || p.s.overLimit(&p.books, g) || !reusable(v, p.books.ledger, g.Set) ||
+		p.walk.free.bars(v, p.s.Unsaved, g.Job, g.Set) {
+		return false
+	}
+	p.walk.touch(g.Job)
+	p.ranks.groups.remove(p.books.jobs, g.Job)
+	p.books.book(g.Job, g.Set)
+	p.walk.taken = append(p.walk.taken, g.Job)
+	return true
+}
+
+// overLimit reports whether the user of g.Job may not hold the whole of its set in addition.
+func (s *Stages) overLimit(b *books, g *sched.Grant) bool {
+	return s.UserLimit > 0 && int(b.user[b.jobs[g.Job].user])+len(g.Set) > s.UserLimit
+}
+
 // placeDown places what g grants, or as much less as fits and its user may hold, down to what is worth starting with.
 func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
 	most := g.GPUs
 	if p.s.UserLimit > 0 {
 		most = min(most, int32(p.s.UserLimit)-p.books.user[p.books.jobs[g.Job].user])
 	}
-	for n := most; n >= g.Least; n-- {
+	for n := most; n >= g.Least && !p.takeSet(v, g); n-- {
 		if p.try(v, g.Job, int(n), now) != misfit {
 			break
 		}

@@ -125,6 +125,8 @@ type Grant struct {
 	Want   int32  // width wanted, >= GPUs where more would be taken if it were there; 0 = GPUs
 	Config Config // how it is to run; with fewer GPUs than granted, too
 	Again  bool   // it is to be placed again: what it holds is on a node that drains
+	// Set is where room was found for it, in GPUID order: it is placed there if all of it is free. nil = nowhere yet.
+	Set []GPUID
 }
 
 // Wanted returns the width wanted.

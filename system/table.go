@@ -159,6 +159,13 @@ var table = []Info{
 		Source:  "Qiao et al., OSDI'21, with the autoscaling of its simulator",
 		Stages:  given(speeds, polluxAutoscale), Keys: scalingKeys, Placing: "packed", Rents: true, Batches: true,
 	},
+	{
+		Name:    "worth",
+		Line:    "each GPU to the work to which it is worth most, at one price that clears the cluster",
+		Assumes: "speeds by width and batch size, remaining work: learned, stated or known",
+		Source:  "ours; see docs/papers/combined.md",
+		Stages:  given(worthKnows, byWorth), Keys: worthKeys, Placing: "skew", Batches: true,
+	},
 }
 
 // sharingLimits are the keys of Common of EaCO, pairLimits of systems that pair jobs, which stop none.

@@ -33,7 +33,7 @@ type Divide struct {
 	free   []int     // by type: GPUs left beyond the fewest of all that take part
 	most   []int     // by type: GPUs there can ever be
 	widths []int
-	typeOf []int8 // by job: 1 + the type of the last grant, 0 = it had none
+	typeOf types
 }
 
 var (
@@ -58,7 +58,7 @@ func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 		a.widths = a.Rule.Divide(v, a.widths[:0], claims, max(int(room[t]), 0))
 		for i, width := range a.widths {
 			if width > 0 {
-				a.watch(v, &claims[i], d)
+				a.Rates.watch(v, &claims[i], d)
 				dst = append(dst, a.grant(v, &claims[i], width, sched.TypeID(t)))
 			}
 		}
@@ -94,16 +94,6 @@ func (a *Divide) begin(v *sched.View, room []int32) {
 		if p := &v.Pools[i]; int(p.Spec.Type) < len(a.most) {
 			a.most[p.Spec.Type] += p.Spec.GPUs * int(p.Spec.Max)
 		}
-	}
-}
-
-// watch has the ends of the epochs of a job reported, where its speed changes.
-func (a *Divide) watch(v *sched.View, c *Claim, d *sched.Desired) {
-	if c.curve == nil || v.Jobs[c.ID].Watched {
-		return
-	}
-	if chain, _, _ := a.Rates.Curves.Chain(v, c.ID); len(chain) > 1 {
-		d.Watch = append(d.Watch, sched.Watch{Job: c.ID, On: true})
 	}
 }
 
@@ -154,15 +144,7 @@ func (a *Divide) reason(hopeless bool, least, t int) sched.Reason {
 }
 
 // roomiest returns the acceptable type with most left, the first of several, -1 if there is none.
-func (a *Divide) roomiest(types sched.TypeSet) int {
-	best := -1
-	for t, free := range a.free {
-		if types.Has(sched.TypeID(t)) && (best < 0 || free > a.free[best]) {
-			best = t
-		}
-	}
-	return best
-}
+func (a *Divide) roomiest(types sched.TypeSet) int { return roomiest(a.free, types) }
 
 // ever reports whether some acceptable type could have so many GPUs.
 func (a *Divide) ever(types sched.TypeSet, least int) bool {
@@ -174,28 +156,15 @@ func (a *Divide) ever(types sched.TypeSet, least int) bool {
 	return false
 }
 
-// grant turns a width into a grant: of fewer GPUs only where the batch size is no other.
+// grant turns a width into a grant of a type.
 func (a *Divide) grant(v *sched.View, c *Claim, width int, t sched.TypeID) sched.Grant {
-	for int(c.ID) >= len(a.typeOf) {
-		a.typeOf = append(a.typeOf, 0)
-	}
-	a.typeOf[c.ID] = int8(t) + 1
-	g := sched.Grant{Job: c.ID, GPUs: int32(width), Least: int32(width), Config: a.Rates.config(v, c, width)}
-	for k := width - 1; c.curve != nil && k >= c.Min && c.S[k] > 0 &&
-		configOf(c.curve, k) == configOf(c.curve, width); k-- {
-		g.Least = int32(k)
-	}
-	return g
+	a.typeOf.set(c.ID, t)
+	return a.Rates.grant(v, c, width)
 }
 
 // Least returns the fewest GPUs that a claim of job j may be given, and whether its speed by width is known.
 func (a *Divide) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
-	c, asked := a.Rates.claim(v, j), a.Rates.Unsaved.Widths(&v.Jobs[j])
-	least, possible := c.Least()
-	if !possible {
-		least = int(asked.Want)
-	}
-	return int32(least), c.curve != nil || v.Jobs[j].Spec.GPUs.Min == v.Jobs[j].Spec.GPUs.Max
+	return a.Rates.fewest(v, j)
 }
 
 // Holds reports whether others wait for job j to be admitted: in mode Queue they do, unless it never could be.
@@ -206,9 +175,4 @@ func (a *Divide) Holds(v *sched.View, j sched.JobID) bool {
 }
 
 // TypeOf returns the type on which job j was last granted GPUs; false if it never was.
-func (a *Divide) TypeOf(j sched.JobID) (sched.TypeID, bool) {
-	if int(j) >= len(a.typeOf) || a.typeOf[j] == 0 {
-		return 0, false
-	}
-	return sched.TypeID(a.typeOf[j] - 1), true
-}
+func (a *Divide) TypeOf(j sched.JobID) (sched.TypeID, bool) { return a.typeOf.of(j) }

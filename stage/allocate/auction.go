@@ -1,0 +1,189 @@
+package allocate
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/model/price/step"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// auction serves the bidders for GPUs of a type by falling price of their next steps. It starts from what they hold: a
+// step takes free GPUs, then those of steps that are worth less, if that pays for the restarts; see stops.go. Whoever
+// is served is placed on a ledger of its own, so that no grant is given that has no place.
+type auction struct {
+	v       *sched.View
+	place   sched.Placer
+	market  step.Market
+	price   float64 // of a GPU
+	free    int     // GPUs
+	kept    bool    // the free ones are kept for one that waits
+	bidders []*bidder
+	queue   []ask
+	ledger  *sched.Ledger
+	fresh   bool // the ledger is that of the view, and what was decided since
+	givers  []giver
+	sorted  bool // givers are there
+	chosen  []int
+	nodes   nodeSums
+	curve   step.Curve
+	steps   []step.Step
+}
+
+// ask is the next step of a bidder.
+type ask struct {
+	step.Step
+	by int
+}
+
+func (x *auction) begin(v *sched.View, place sched.Placer, m step.Market, price float64, free int) {
+	x.v, x.place, x.market, x.price, x.free = v, place, m, price, free
+	x.kept, x.fresh, x.sorted = false, false, false
+	x.bidders, x.queue, x.givers = x.bidders[:0], x.queue[:0], x.givers[:0]
+}
+
+func (x *auction) add(b *bidder) {
+	b.at = len(x.bidders)
+	x.bidders = append(x.bidders, b)
+	if s, ok := b.curve.Next(b.width, len(b.speed)); ok {
+		x.queue = append(x.queue, ask{s, len(x.bidders) - 1})
+	}
+}
+
+// run serves all asks, and notes who starves.
+func (x *auction) run(memory []jobMemory) {
+	for i := len(x.queue)/2 - 1; i >= 0; i-- {
+		x.sink(i)
+	}
+	for len(x.queue) > 0 {
+		top := x.queue[0]
+		b := x.bidders[top.by]
+		if top.From != b.width {
+			x.again(b, len(b.speed)) // it was made narrower
+			continue
+		}
+		if x.serve(b, top) {
+			memory[b.claim.ID].starved = 0
+			x.again(b, len(b.speed))
+			continue
+		}
+		most := b.width + max(x.free, 0)
+		if x.kept {
+			most = b.width
+		}
+		if !x.again(b, min(most, top.To-1)) && b.width == 0 {
+			x.starve(&memory[b.claim.ID], top.Price)
+		}
+	}
+}
+
+// starve notes that a job finds no room though it is worth more than the price. After an hour GPUs are kept for it.
+func (x *auction) starve(m *jobMemory, price float64) {
+	switch {
+	case price <= x.price:
+		m.starved = 0
+	case m.starved == 0:
+		m.starved = max(x.v.Now, 1)
+	case x.v.Now.Sub(m.starved) >= keepAfter:
+		x.kept = true
+	}
+}
+
+// again puts the next step of the first bidder, up to most GPUs, into the queue instead of its last, and reports
+// whether there is one.
+func (x *auction) again(b *bidder, most int) bool {
+	at := &x.queue[0]
+	if s, ok := b.curve.Next(b.width, most); ok && !b.stopped {
+		s.Price = min(s.Price, at.Price) // rounding must not turn two steps round
+		at.Step = s
+		x.sink(0)
+		return true
+	}
+	last := len(x.queue) - 1
+	x.queue[0] = x.queue[last]
+	x.queue = x.queue[:last]
+	x.sink(0)
+	return false
+}
+
+// serve gives a step what it asks for if that is free, or others give it up.
+func (x *auction) serve(b *bidder, s ask) bool {
+	need := s.To - s.From
+	if need <= x.free && !x.kept && x.settle(b, s.To, nil) {
+		x.free -= need
+		return true
+	}
+	return x.stopFor(b, s)
+}
+
+// settle finds places for a bidder at a width, and for those of the givers chosen that are made narrower for it, and
+// reports whether there are. If not, all is as before.
+func (x *auction) settle(b *bidder, to int, chosen []int) bool {
+	l := x.scratch()
+	mark := l.Mark()
+	x.release(b)
+	for _, i := range chosen {
+		x.release(x.bidders[x.givers[i].by])
+	}
+	if !x.settleOne(b, to) {
+		l.Undo(mark)
+		return false
+	}
+	return true
+}
+
+// settleOne books GPUs for a bidder, if there is a place.
+func (x *auction) settleOne(b *bidder, to int) bool {
+	id, l := b.claim.ID, x.ledger
+	if !x.place.Fits(x.v, l, id, to) {
+		return false
+	}
+	gpus, ok := x.place.Place(x.v, l, id, to, nil)
+	if !ok {
+		return false
+	}
+	slices.Sort(gpus)
+	l.Book(id, gpus)
+	b.width, b.moved = to, true
+	b.set = gpus
+	return true
+}
+
+func (x *auction) release(b *bidder) {
+	if len(x.ledger.Set(b.claim.ID)) > 0 {
+		x.ledger.Release(b.claim.ID)
+	}
+}
+
+// scratch returns the ledger with what was decided so far.
+func (x *auction) scratch() *sched.Ledger {
+	if !x.fresh {
+		x.ledger = sched.NewLedger(x.v)
+		x.fresh = true
+	}
+	return x.ledger
+}
+
+// before orders asks: the highest price first, ties by rank.
+func (s *ask) before(o *ask) bool {
+	if s.Price != o.Price {
+		return s.Price > o.Price
+	}
+	return s.by < o.by
+}
+
+// sink moves the ask at i down to its place in the heap.
+func (x *auction) sink(i int) {
+	for q := x.queue; ; {
+		first := i
+		for _, c := range [2]int{2*i + 1, 2*i + 2} {
+			if c < len(q) && q[c].before(&q[first]) {
+				first = c
+			}
+		}
+		if first == i {
+			return
+		}
+		q[i], q[first] = q[first], q[i]
+		i = first
+	}
+}

@@ -1,0 +1,193 @@
+package allocate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/model/price/step"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Sizes says how much work jobs have left.
+type Sizes interface {
+	// Left returns the effective work that job j has left, which is right for its place in an order, and the expected
+	// work, in seconds on the GPUs that it asked for, alone. Both are > 0.
+	Left(v *sched.View, j sched.JobID) (effective, expected float64)
+}
+
+// Clear gives each GPU to the step of a job's width to which it is worth most, at one price that clears the GPUs of a
+// type; see model/price/step. A job that runs is stopped or made narrower for another only where the gain pays for its
+// restart. Rigid jobs are a step each.
+//
+// Who holds GPUs stays on their type. A newcomer bids for the acceptable type with most left beyond the fewest GPUs of
+// those before it, the first of several.
+//
+// A job that has been worth more than the price for an hour without finding room has GPUs kept for it as they come
+// free: those that are worth less take none until it starts. It is one job at a time, the one worth most.
+//
+// Source: ours; docs/papers/combined.md.
+type Clear struct {
+	Rates    *Rates
+	Sizes    Sizes
+	Place    sched.Placer // by which jobs are placed afterwards
+	Explored *Explored    // widths that were tried; nil = the speed at all widths is known
+
+	// What it remembers.
+	backlog backlog
+	memory  []jobMemory // by job
+
+	// What follows from the View, for one division.
+	bidders  []bidder
+	by       [][]int // by type: indices into bidders, in order of rank
+	free     []int   // by type: GPUs left beyond the fewest of all
+	typeOf   types
+	auction  auction
+	prices   []float64 // by type, of the last division
+	horizon  float64
+	clearing step.Clearing
+	jobs     []step.Job
+}
+
+// jobMemory is what is remembered of a job.
+type jobMemory struct {
+	reference float64    // effective work that counts while it runs, in seconds; 0 = none
+	starved   sched.Time // since when it has been worth more than the price without GPUs; 0 = it has not
+}
+
+var (
+	_ sched.Allocator = (*Clear)(nil)
+	_ sched.Narrowest = (*Clear)(nil)
+	_ sched.Observer  = (*Clear)(nil)
+)
+
+// keepAfter is how long a job is worth more than the price before GPUs are kept for it.
+const keepAfter = time.Hour
+
+// Observe learns how much work arrives.
+func (a *Clear) Observe(v *sched.View, e *sched.Event) {
+	if e.Kind == sched.JobArrived {
+		_, m := a.Sizes.Left(v, e.Job)
+		a.backlog.note(v.Now, float64(m*float64(v.Jobs[e.Job].Spec.GPUs.Want)))
+	}
+	if e.Kind == sched.AttemptEnded && v.Jobs[e.Job].State == sched.Done && int(e.Job) < len(a.memory) {
+		a.memory[e.Job] = jobMemory{}
+	}
+}
+
+// Allocate appends the grants: those who keep what they hold or give some of it up, then the others, both in the order
+// of ranks.
+func (a *Clear) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
+	a.enter(v, room, order)
+	gpus, left := 0, 0.0
+	for i := range a.bidders {
+		left += a.bidders[i].cheapest()
+	}
+	for _, n := range room {
+		gpus += max(int(n), 0)
+	}
+	a.horizon = a.backlog.horizon(v.Now, left, gpus)
+	a.prices = a.prices[:0]
+	for t := range room {
+		dst = a.divide(v, sched.TypeID(t), int(room[t]), d, dst)
+	}
+	return dst
+}
+
+// enter has jobs bid on a type: those who hold GPUs first, so that newcomers see what is left.
+func (a *Clear) enter(v *sched.View, room []int32, order []sched.JobID) {
+	a.free = a.free[:0]
+	for len(a.by) < len(room) {
+		a.by = append(a.by, nil)
+	}
+	a.by = a.by[:len(room)]
+	for t := range room {
+		a.free, a.by[t] = append(a.free, int(room[t])), a.by[t][:0]
+	}
+	a.bidders = slices.Grow(a.bidders[:0], len(order))
+	for _, holds := range [2]bool{true, false} {
+		for _, j := range order {
+			if job := &v.Jobs[j]; len(job.Target) > 0 == holds {
+				a.bid(v, j, job)
+			}
+		}
+	}
+}
+
+// bid has job j bid.
+func (a *Clear) bid(v *sched.View, j sched.JobID, job *sched.Job) {
+	n := len(a.bidders)
+	a.bidders = a.bidders[:n+1]
+	b := &a.bidders[n]
+	if !a.bidder(v, j, b) {
+		a.bidders = a.bidders[:n]
+		return
+	}
+	t := -1
+	if len(job.Target) > 0 {
+		t = int(typeOf(v, job))
+		a.free[t] -= len(job.Target)
+	} else if t = roomiest(a.free, job.Spec.Types); t >= 0 {
+		least, _ := b.claim.Least()
+		a.free[t] -= least
+	}
+	if t < 0 {
+		a.bidders = a.bidders[:n]
+		return
+	}
+	a.by[t] = append(a.by[t], n)
+}
+
+// divide divides the GPUs of a type.
+func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+	market := step.Market{Horizon: a.horizon}
+	a.jobs = a.jobs[:0]
+	held := 0
+	for _, i := range a.by[t] {
+		b := &a.bidders[i]
+		b.weight = weightOf(v.Now, &v.Jobs[b.claim.ID], a.horizon, b.ends(&v.Jobs[b.claim.ID]))
+		a.jobs = append(a.jobs, b.priced())
+		a.typeOf.set(b.claim.ID, t)
+		held += b.claim.Held
+	}
+	cleared := a.clearing.Clear(market, a.jobs, max(room, 0))
+	a.prices = append(a.prices, cleared.Price)
+	x := &a.auction
+	x.begin(v, a.Place, market, cleared.Price, room-held)
+	for n, i := range a.by[t] {
+		b := &a.bidders[i]
+		b.curve = a.clearing.Curve(n)
+		x.add(b)
+	}
+	x.run(a.memory)
+	return a.granted(v, x, d, dst)
+}
+
+// granted appends what an auction gave.
+func (a *Clear) granted(v *sched.View, x *auction, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+	for _, wider := range [2]bool{false, true} {
+		for _, b := range x.bidders {
+			if b.width == 0 || b.width > b.claim.Held != wider {
+				continue
+			}
+			a.Rates.watch(v, &b.claim, d)
+			g := a.Rates.grant(v, &b.claim, b.width)
+			if b.moved {
+				g.Set = b.set
+			}
+			dst = append(dst, g)
+		}
+	}
+	return dst
+}
+
+// TypeOf returns the type on which job j last bid; false if it never did.
+func (a *Clear) TypeOf(j sched.JobID) (sched.TypeID, bool) { return a.typeOf.of(j) }
+
+// Least returns the fewest GPUs that a job may be given, and whether its speed by width is known.
+func (a *Clear) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
+	return a.Rates.fewest(v, j)
+}
+
+// Holds reports false: no job waits for another to be admitted.
+func (*Clear) Holds(*sched.View, sched.JobID) bool { return false }

@@ -1,0 +1,68 @@
+package allocate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/trainyard/trainyard/internal/memo"
+	"github.com/trainyard/trainyard/model/price/step"
+	"github.com/trainyard/trainyard/sched"
+)
+
+var _ sched.Memory = (*Clear)(nil)
+
+// Format names what is saved.
+func (*Clear) Format() string { return "clear/1" }
+
+// SaveJob appends the reference of job j, and since when it starves; nothing if there is neither.
+func (a *Clear) SaveJob(j sched.JobID, b []byte) []byte {
+	if int(j) >= len(a.memory) || a.memory[j] == (jobMemory{}) {
+		return b
+	}
+	return memo.Int(memo.Float(b, a.memory[j].reference), int64(a.memory[j].starved))
+}
+
+// LoadJob takes what SaveJob wrote.
+func (a *Clear) LoadJob(j sched.JobID, b []byte) error {
+	r := memo.NewReader(b)
+	m := jobMemory{r.Float(), sched.Time(r.Int(0, math.MaxInt64))}
+	r.Want(m.reference >= 0 && !math.IsInf(m.reference, 1), "work %v, want >= 0 and finite", m.reference)
+	if err := r.End(); err != nil {
+		return fmt.Errorf("allocate: memory of job %d: %w", j, err)
+	}
+	for int(j) >= len(a.memory) {
+		a.memory = append(a.memory, jobMemory{})
+	}
+	a.memory[j] = m
+	return nil
+}
+
+// SaveRest appends the level of the horizon and the arrivals that make the load.
+func (a *Clear) SaveRest(b []byte) []byte {
+	x := &a.backlog
+	b = memo.Int(memo.Int(memo.Uint(b, uint64(x.level)), int64(x.moved)), int64(x.started))
+	b = memo.Uint(b, uint64(len(x.lately)))
+	for _, l := range x.lately {
+		b = memo.Float(memo.Int(b, int64(l.at)), l.gpuSeconds)
+	}
+	return b
+}
+
+// LoadRest takes what SaveRest wrote. On error all stays as it was.
+func (a *Clear) LoadRest(b []byte) error {
+	r := memo.NewReader(b)
+	x := backlog{level: int(r.Uint(uint64(len(step.Levels) - 1))), moved: sched.Time(r.Int(0, math.MaxInt64)),
+		started: sched.Time(r.Int(0, math.MaxInt64))}
+	for range r.Count(9) {
+		l := arrival{sched.Time(r.Int(math.MinInt64, math.MaxInt64)), r.Float()}
+		if r.Want(l.gpuSeconds >= 0, "an arrival of %v GPU-seconds", l.gpuSeconds); r.Err() != nil {
+			break
+		}
+		x.lately = append(x.lately, l)
+	}
+	if err := r.End(); err != nil {
+		return fmt.Errorf("allocate: memory of the backlog: %w", err)
+	}
+	a.backlog = x
+	return nil
+}

@@ -1,0 +1,57 @@
+// Package worth lists the stages of the system of that name: each GPU goes to the work to which it is worth most, at
+// one price that clears the cluster. See docs/papers/combined.md.
+package worth
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
+	"github.com/trainyard/trainyard/stage/order"
+	"github.com/trainyard/trainyard/stage/place"
+)
+
+// Known is what is known of jobs.
+type Known struct {
+	Speeds  speedup.Source                   // by width and batch size, learned or by an oracle
+	Work    allocate.Sizes                   // what they have left: learned, stated or by an oracle
+	Restart func(model string) time.Duration // what a restart costs
+}
+
+// Params are what a user chooses.
+type Params struct {
+	LR      allocate.LRRule
+	Most    int32 // widest any job may be; 0: what it says itself
+	Place   sched.Placer
+	Unsaved sched.Unsaved // who is never stopped
+	// Explores says that speeds are learned: no job is much wider than one of its kind has been.
+	Explores bool
+}
+
+// Constants. docs/papers/combined.md says how they were chosen; those of prices are in stage/allocate.
+const (
+	quantum = 5 * time.Minute // between looks at prices while jobs wait
+	horizon = time.Hour       // in which another batch size at the same width must pay for a restart
+)
+
+// Stages is the system.
+func Stages(k Known, p Params) pipeline.Stages {
+	rates := &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, LR: p.LR, Most: p.Most, Horizon: horizon,
+		Unsaved: p.Unsaved}
+	clear := &allocate.Clear{Rates: rates, Sizes: k.Work}
+	where := &place.OneType{By: p.Place, Of: clear.TypeOf}
+	clear.Place = where
+	s := pipeline.Stages{Order: order.FIFO{}, Place: where, Allocate: clear, Quantum: quantum}
+	if p.Explores {
+		clear.Explored = &allocate.Explored{}
+		s.Learn = append(s.Learn, clear.Explored)
+	}
+	for _, part := range []any{k.Work, k.Speeds, p.Place} {
+		if l, ok := part.(sched.Observer); ok {
+			s.Learn = append(s.Learn, l)
+		}
+	}
+	return s
+}
