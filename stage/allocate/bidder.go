@@ -45,7 +45,7 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 	if job.Attempts > 0 {
 		b.restart = a.Rates.Restart(job.Spec.Model).Seconds()
 	}
-	b.speed = append(b.speed[:0], c.S[:min(a.most(v, &c), len(c.S)-1)+1]...)
+	b.speed = append(b.speed[:0], c.S[:min(a.widest(v, &c), len(c.S)-1)+1]...)
 	clear(b.speed[:min(c.Min, len(b.speed))])
 	if c.Held > 0 && c.Held < len(c.S) && c.Held >= len(b.speed) {
 		b.speed = append(b.speed, c.S[len(b.speed):c.Held+1]...)
@@ -53,8 +53,8 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 	return true
 }
 
-// most returns the widest that a job may be: where speeds are learned, twice as wide as one of its kind has been.
-func (a *Clear) most(v *sched.View, c *Claim) int {
+// widest returns the widest that a job may be: where speeds are learned, twice as wide as one of its kind has been.
+func (a *Clear) widest(v *sched.View, c *Claim) int {
 	if a.Explored == nil || c.curve == nil {
 		return c.Max
 	}

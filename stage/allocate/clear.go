@@ -40,6 +40,7 @@ type Clear struct {
 	bidders  []bidder
 	by       [][]int // by type: indices into bidders, in order of rank
 	free     []int   // by type: GPUs left beyond the fewest of all
+	most     []int   // by type: GPUs there can ever be
 	typeOf   types
 	auction  auction
 	prices   []float64 // by type, of the last division
@@ -100,7 +101,7 @@ func (a *Clear) enter(v *sched.View, room []int32, order []sched.JobID) {
 	for len(a.by) < len(room) {
 		a.by = append(a.by, nil)
 	}
-	a.by = a.by[:len(room)]
+	a.by, a.most = a.by[:len(room)], mostOf(v, len(room), a.most[:0])
 	for t := range room {
 		a.free, a.by[t] = append(a.free, int(room[t])), a.by[t][:0]
 	}
@@ -123,19 +124,31 @@ func (a *Clear) bid(v *sched.View, j sched.JobID, job *sched.Job) {
 		a.bidders = a.bidders[:n]
 		return
 	}
-	t := -1
-	if len(job.Target) > 0 {
+	takes, t := len(job.Target), -1
+	if takes > 0 {
 		t = int(typeOf(v, job))
-		a.free[t] -= len(job.Target)
-	} else if t = roomiest(a.free, job.Spec.Types); t >= 0 {
-		least, _ := b.claim.Least()
-		a.free[t] -= least
+	} else {
+		takes, _ = b.claim.Least()
+		t = a.roomiest(job.Spec.Types, takes)
 	}
 	if t < 0 {
 		a.bidders = a.bidders[:n]
 		return
 	}
+	a.free[t] -= takes
 	a.by[t] = append(a.by[t], n)
+}
+
+// roomiest returns the acceptable type with most left of those that can ever have so many GPUs, the first of several,
+// -1 if there is none.
+func (a *Clear) roomiest(types sched.TypeSet, least int) int {
+	best := -1
+	for t, free := range a.free {
+		if types.Has(sched.TypeID(t)) && a.most[t] >= least && (best < 0 || free > a.free[best]) {
+			best = t
+		}
+	}
+	return best
 }
 
 // divide divides the GPUs of a type.
@@ -167,6 +180,9 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 func (a *Clear) granted(v *sched.View, x *auction, d *sched.Desired, dst []sched.Grant) []sched.Grant {
 	for _, wider := range [2]bool{false, true} {
 		for _, b := range x.bidders {
+			if b.width == 0 {
+				a.typeOf.unset(b.claim.ID) // another time it may bid elsewhere
+			}
 			if b.width == 0 || b.width > b.claim.Held != wider {
 				continue
 			}
@@ -181,7 +197,7 @@ func (a *Clear) granted(v *sched.View, x *auction, d *sched.Desired, dst []sched
 	return dst
 }
 
-// TypeOf returns the type on which job j last bid; false if it never did.
+// TypeOf returns the type on which job j was granted GPUs, or bids; false if on none.
 func (a *Clear) TypeOf(j sched.JobID) (sched.TypeID, bool) { return a.typeOf.of(j) }
 
 // Least returns the fewest GPUs that a job may be given, and whether its speed by width is known.

@@ -80,20 +80,10 @@ func (a *Divide) begin(v *sched.View, room []int32) {
 	for len(a.claims) < len(room) {
 		a.claims = append(a.claims, nil)
 	}
-	a.claims, a.free, a.most = a.claims[:len(room)], a.free[:0], a.most[:0]
+	a.claims, a.free, a.most = a.claims[:len(room)], a.free[:0], mostOf(v, len(room), a.most[:0])
 	for t := range room {
 		a.claims[t] = a.claims[t][:0]
-		a.free, a.most = append(a.free, int(room[t])), append(a.most, 0)
-	}
-	for i := range v.Nodes {
-		if n := &v.Nodes[i]; n.State != sched.NodeGone && v.PoolOf(n) == nil && int(n.Spec.Type) < len(a.most) {
-			a.most[n.Spec.Type] += n.Spec.GPUs
-		}
-	}
-	for i := range v.Pools {
-		if p := &v.Pools[i]; int(p.Spec.Type) < len(a.most) {
-			a.most[p.Spec.Type] += p.Spec.GPUs * int(p.Spec.Max)
-		}
+		a.free = append(a.free, int(room[t]))
 	}
 }
 
@@ -144,7 +134,15 @@ func (a *Divide) reason(hopeless bool, least, t int) sched.Reason {
 }
 
 // roomiest returns the acceptable type with most left, the first of several, -1 if there is none.
-func (a *Divide) roomiest(types sched.TypeSet) int { return roomiest(a.free, types) }
+func (a *Divide) roomiest(types sched.TypeSet) int {
+	best := -1
+	for t, free := range a.free {
+		if types.Has(sched.TypeID(t)) && (best < 0 || free > a.free[best]) {
+			best = t
+		}
+	}
+	return best
+}
 
 // ever reports whether some acceptable type could have so many GPUs.
 func (a *Divide) ever(types sched.TypeSet, least int) bool {

@@ -3,6 +3,7 @@ package allocate
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -162,7 +163,7 @@ func TestExplainChangesNothing(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(grants[0], grants[1]) {
+		if !reflect.DeepEqual(grants[0], grants[1]) {
 			t.Fatalf("seed %d: %v, asked %v", seed, grants[0], grants[1])
 		}
 	}

@@ -13,11 +13,19 @@ func (t types) of(j sched.JobID) (sched.TypeID, bool) {
 	return sched.TypeID(t[j] - 1), true
 }
 
+// set notes the type of job j.
 func (t *types) set(j sched.JobID, of sched.TypeID) {
 	for int(j) >= len(*t) {
 		*t = append(*t, 0)
 	}
 	(*t)[j] = int8(of) + 1
+}
+
+// unset forgets the type of job j.
+func (t types) unset(j sched.JobID) {
+	if int(j) < len(t) {
+		t[j] = 0
+	}
 }
 
 // grant turns a width into a grant: of fewer GPUs only where the batch size is no other.
@@ -40,15 +48,22 @@ func (r *Rates) watch(v *sched.View, c *Claim, d *sched.Desired) {
 	}
 }
 
-// roomiest returns the acceptable type with most free GPUs, the first of several, -1 if none is acceptable.
-func roomiest(free []int, types sched.TypeSet) int {
-	best := -1
-	for t, n := range free {
-		if types.Has(sched.TypeID(t)) && (best < 0 || n > free[best]) {
-			best = t
+// mostOf appends, by type, the GPUs that there can ever be: those of nodes, and of pools if all is rented.
+func mostOf(v *sched.View, types int, most []int) []int {
+	for range types {
+		most = append(most, 0)
+	}
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; n.State != sched.NodeGone && v.PoolOf(n) == nil && int(n.Spec.Type) < len(most) {
+			most[n.Spec.Type] += n.Spec.GPUs
 		}
 	}
-	return best
+	for i := range v.Pools {
+		if p := &v.Pools[i]; int(p.Spec.Type) < len(most) {
+			most[p.Spec.Type] += p.Spec.GPUs * int(p.Spec.Max)
+		}
+	}
+	return most
 }
 
 // fewest returns the fewest GPUs that a claim of job j may be given, and whether its speed by width is known.

@@ -43,7 +43,8 @@ func Stages(k Known, p Params) pipeline.Stages {
 	clear := &allocate.Clear{Rates: rates, Sizes: k.Work}
 	where := &place.OneType{By: p.Place, Of: clear.TypeOf}
 	clear.Place = where
-	s := pipeline.Stages{Order: order.FIFO{}, Place: where, Allocate: clear, Quantum: quantum}
+	s := pipeline.Stages{Order: order.FIFO{}, Place: where, Allocate: clear, Quantum: quantum,
+		Block: true} // who could never fit has no type to bid for
 	if p.Explores {
 		clear.Explored = &allocate.Explored{}
 		s.Learn = append(s.Learn, clear.Explored)
