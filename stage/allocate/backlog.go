@@ -25,7 +25,7 @@ const (
 	loadWindow   = 6 * time.Hour    // over which arrivals make a load
 	leastWindow  = time.Hour        // so that a burst makes no rate
 	leastMoments = 10               // different times of arrival without which there is no load
-	levelEvery   = 15 * time.Minute // the horizon moves by one level in it
+	levelEvery   = 15 * time.Minute // the horizon falls by one level in it
 )
 
 // note hears of an arrival.
@@ -64,8 +64,8 @@ func (b *backlog) load(now sched.Time, gpus int) float64 {
 	return sum / float64(float64(gpus)*window.Seconds())
 }
 
-// horizon returns that of a backlog of GPU-seconds on so many GPUs, and moves by one level for each levelEvery that has
-// gone by since it moved last.
+// horizon returns that of a backlog of GPU-seconds on so many GPUs. It rises at once, as work comes in, and falls by one
+// level for each levelEvery that has gone by since it moved last.
 func (b *backlog) horizon(now sched.Time, gpuSeconds float64, gpus int) float64 {
 	want := step.Drains(gpuSeconds, gpus, b.load(now, gpus))
 	if b.moved == 0 {
@@ -73,8 +73,11 @@ func (b *backlog) horizon(now sched.Time, gpuSeconds float64, gpus int) float64 
 		return step.Levels[b.level]
 	}
 	level := step.Level(b.level, want)
+	if level > b.level {
+		b.level, b.moved = level, now
+	}
 	if most := int(now.Sub(b.moved) / levelEvery); most > 0 && level != b.level {
-		b.level += max(-most, min(level-b.level, most))
+		b.level -= min(b.level-level, most)
 		b.moved = now
 	}
 	return step.Levels[b.level]
