@@ -18,6 +18,7 @@ type bidder struct {
 	weight  float64
 	width   int // that it has now
 	moved   bool
+	settled bool          // its width changed at this instant: it gives nothing up
 	stopped bool          // or made narrower, for others
 	at      int           // in the auction
 	set     []sched.GPUID // where room was found for it, if it moved
@@ -38,8 +39,10 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 	if a.Rates.Unsaved.Protects(job) {
 		e = m // the effective work supposes that it can be stopped
 	}
+	e = a.held(job, j, e)
 	b.claim, b.width, b.moved, b.stopped = c, c.Held, false, false
-	b.least = float64(max(a.held(job, j, e), leastWork) * asked)
+	b.settled = a.memory[j].changed == v.Now+1
+	b.least = float64(max(e, leastWork) * asked)
 	b.mean = float64(max(m, leastWork) * asked)
 	b.restart = 0
 	if job.Attempts > 0 {

@@ -17,7 +17,8 @@ type Sizes interface {
 
 // Clear gives each GPU to the step of a job's width to which it is worth most, at one price that clears the GPUs of a
 // type; see model/price/step. A job that runs is stopped or made narrower for another only where the gain pays for its
-// restart. Rigid jobs are a step each.
+// restart, and no job gives anything up at an instant at which its width has changed: changes come to an end. Rigid
+// jobs are a step each.
 //
 // Who holds GPUs stays on their type. A newcomer bids for the acceptable type with most left beyond the fewest GPUs of
 // those before it, the first of several.
@@ -53,6 +54,7 @@ type Clear struct {
 type jobMemory struct {
 	reference float64    // effective work that counts while it runs, in seconds; 0 = none
 	starved   sched.Time // since when it has been worth more than the price without GPUs; 0 = it has not
+	changed   sched.Time // 1 + when its width changed last; 0 = it never did
 }
 
 var (
@@ -173,6 +175,11 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 		x.add(b)
 	}
 	x.run(a.memory)
+	for _, b := range x.bidders {
+		if b.width != b.claim.Held {
+			a.memory[b.claim.ID].changed = v.Now + 1
+		}
+	}
 	return a.granted(v, x, d, dst)
 }
 

@@ -14,18 +14,19 @@ var _ sched.Memory = (*Clear)(nil)
 // Format names what is saved.
 func (*Clear) Format() string { return "clear/1" }
 
-// SaveJob appends the reference of job j, and since when it starves; nothing if there is neither.
+// SaveJob appends the reference of job j, since when it starves and when it changed; nothing if there is none of them.
 func (a *Clear) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(a.memory) || a.memory[j] == (jobMemory{}) {
 		return b
 	}
-	return memo.Int(memo.Float(b, a.memory[j].reference), int64(a.memory[j].starved))
+	m := &a.memory[j]
+	return memo.Int(memo.Int(memo.Float(b, m.reference), int64(m.starved)), int64(m.changed))
 }
 
 // LoadJob takes what SaveJob wrote.
 func (a *Clear) LoadJob(j sched.JobID, b []byte) error {
 	r := memo.NewReader(b)
-	m := jobMemory{r.Float(), sched.Time(r.Int(0, math.MaxInt64))}
+	m := jobMemory{r.Float(), sched.Time(r.Int(0, math.MaxInt64)), sched.Time(r.Int(0, math.MaxInt64))}
 	r.Want(m.reference >= 0 && !math.IsInf(m.reference, 1), "work %v, want >= 0 and finite", m.reference)
 	if err := r.End(); err != nil {
 		return fmt.Errorf("allocate: memory of job %d: %w", j, err)

@@ -23,7 +23,7 @@ type giver struct {
 // where U is work that is lost. It reports whether the step was served.
 func (x *auction) stopFor(b *bidder, s ask) bool {
 	x.gather()
-	if len(x.givers) == 0 || x.givers[0].Price >= s.Price {
+	if len(x.givers) == 0 || x.givers[0].dear(&s) {
 		return false
 	}
 	need := sched.NodeNeed{}
@@ -50,7 +50,7 @@ func (x *auction) gather() {
 	}
 	x.sorted = true
 	for i, b := range x.bidders {
-		if b.claim.Held > 0 && !b.moved {
+		if b.claim.Held > 0 && !b.moved && !b.settled {
 			x.gatherOf(i, b)
 		}
 	}
@@ -75,11 +75,17 @@ func (x *auction) gatherOf(i int, b *bidder) {
 	}
 }
 
-// gives reports whether a giver can give its step up for one at a price.
-func (x *auction) gives(g *giver, by int, price float64) bool {
+// gives reports whether a giver can give its step up for bidder by.
+func (x *auction) gives(g *giver, by int) bool {
 	b := x.bidders[g.by]
-	return g.by != by && g.Price < price && g.From < b.width && (!b.moved || b.stopped)
+	return g.by != by && g.From < b.width && (!b.moved || b.stopped)
 }
+
+// above is how many times its own price that of another's step must be for a giver: less is noise.
+const above = 1 + 1./32
+
+// dear reports whether a giver's step is worth about as much as one that lacks GPUs, or more.
+func (g *giver) dear(s *ask) bool { return !(float64(g.Price*above) < s.Price) }
 
 // choose chooses the cheapest givers of what a step lacks.
 func (x *auction) choose(s ask) bool {
@@ -89,10 +95,10 @@ func (x *auction) choose(s ask) bool {
 	}
 	x.chosen = x.chosen[:0]
 	for i := range x.givers {
-		if lack <= 0 || x.givers[i].Price >= s.Price {
+		if lack <= 0 || x.givers[i].dear(&s) {
 			break
 		}
-		if x.gives(&x.givers[i], s.by, s.Price) {
+		if x.gives(&x.givers[i], s.by) {
 			x.chosen = append(x.chosen, i)
 			lack -= x.gain(&x.givers[i])
 		}
@@ -192,10 +198,10 @@ func (x *auction) chooseOnNodes(b *bidder, s ask, need sched.NodeNeed) bool {
 	x.chosen = x.chosen[:0]
 	spare := 0
 	for i := range x.givers {
-		if x.givers[i].Price >= s.Price || len(x.chosen) > 0 && spare >= 0 {
+		if x.givers[i].dear(&s) || len(x.chosen) > 0 && spare >= 0 {
 			break
 		}
-		if n := x.onReady(&x.givers[i], count); n > 0 && x.gives(&x.givers[i], s.by, s.Price) {
+		if n := x.onReady(&x.givers[i], count); n > 0 && x.gives(&x.givers[i], s.by) {
 			x.chosen = append(x.chosen, i)
 			spare = x.spareOn(count, size)
 		}
@@ -234,10 +240,10 @@ func (x *auction) startSums(b *bidder, t sched.TypeID, size int) {
 
 // offer adds what a giver holds to its nodes; false if it is too dear.
 func (x *auction) offer(g *giver, s ask, size int) bool {
-	if g.Price >= s.Price {
+	if g.dear(&s) {
 		return false
 	}
-	if !x.gives(g, s.by, s.Price) {
+	if !x.gives(g, s.by) {
 		return true
 	}
 	left, l := x.gain(g), x.ledger
