@@ -52,6 +52,7 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 	for i := range d.Jobs {
 		if v := &r.verdicts[i]; (v.why == "" || v.lost) && !v.keeps {
 			r.emitDecided(&d.Jobs[i], d.Set(&d.Jobs[i]))
+			r.instant.changed = append(r.instant.changed, d.Jobs[i].Job)
 			if d.Jobs[i].At == sched.AtEpochEnd {
 				r.watches = append(r.watches, sched.Watch{Job: d.Jobs[i].Job, On: true})
 			}

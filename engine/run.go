@@ -39,6 +39,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		//    jobs and GPUs.
 		r.beginBatch()
 		r.watches = r.watches[:0]
+		r.instant.begin()
 		r.foldAll(events)
 		if first {
 			r.open = unanswered(&s.view)
@@ -71,6 +72,9 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 				return fmt.Errorf("engine: apply: %w", err)
 			}
 		}
+		if err = r.instant.end(&r.s.view); err != nil {
+			return err
+		}
 		// 6. Wait for the next instant, at most until someone asked to be woken.
 		events, err = d.Next(ctx, r.wake())
 		if errors.Is(err, io.EOF) {
@@ -95,6 +99,7 @@ type run struct {
 	stamps    []uint32       // by job: the exchange that last named it
 	exchanges uint32
 	own       sched.Event
+	instant   instant
 }
 
 // emit folds one event, notifies the sinks, then the system.

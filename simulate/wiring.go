@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -172,7 +173,9 @@ func (s *Request) drive(ctx context.Context, b *built) (*Outcome, error) {
 	}
 	state := engine.NewState(b.header)
 	state.Expect(len(b.trace.Jobs))
-	if err := engine.Run(ctx, state, d, b.system.Decider, opt); err != nil {
+	if err := engine.Run(ctx, state, d, b.system.Decider, opt); errors.Is(err, engine.ErrUnsettled) {
+		return nil, fmt.Errorf("simulate: %s: %w", s.System, err)
+	} else if err != nil {
 		return nil, err
 	}
 	out := &Outcome{Result: rec.Result(s.System), PerJob: rec.Jobs}
