@@ -16,7 +16,8 @@ type auction struct {
 	market  step.Market
 	price   float64 // of a GPU
 	free    int     // GPUs
-	kept    bool    // the free ones are kept for one that waits
+	first   int     // bidder for whom GPUs are kept; -1 = none is
+	kept    bool    // it was not served: none takes GPUs that may not be stopped
 	bidders []*bidder
 	queue   []ask
 	ledger  *sched.Ledger
@@ -37,13 +38,16 @@ type ask struct {
 
 func (x *auction) begin(v *sched.View, place sched.Placer, m step.Market, price float64, free int) {
 	x.v, x.place, x.market, x.price, x.free = v, place, m, price, free
-	x.kept, x.fresh, x.sorted = false, false, false
+	x.first, x.kept, x.fresh, x.sorted = -1, false, false, false
 	x.bidders, x.queue, x.givers = x.bidders[:0], x.queue[:0], x.givers[:0]
 }
 
-func (x *auction) add(b *bidder) {
+func (x *auction) add(b *bidder, m *jobMemory) {
 	b.at = len(x.bidders)
 	x.bidders = append(x.bidders, b)
+	if x.first < 0 && m.kept > 0 && b.width == 0 {
+		x.first = b.at
+	}
 	if s, ok := b.curve.Next(b.width, len(b.speed)); ok {
 		x.queue = append(x.queue, ask{s, len(x.bidders) - 1})
 	}
@@ -62,12 +66,12 @@ func (x *auction) run(memory []jobMemory) {
 			continue
 		}
 		if x.serve(b, top) {
-			memory[b.claim.ID].starved = 0
+			memory[b.claim.ID].starved, memory[b.claim.ID].kept = 0, 0
 			x.again(b, len(b.speed))
 			continue
 		}
 		most := b.width + max(x.free, 0)
-		if x.kept {
+		if x.bars(b) {
 			most = b.width
 		}
 		if !x.again(b, min(most, top.To-1)) && b.width == 0 {
@@ -76,15 +80,23 @@ func (x *auction) run(memory []jobMemory) {
 	}
 }
 
-// starve notes that a job finds no room though it is worth more than the price. After an hour GPUs are kept for it.
+// bars reports whether a bidder may take no free GPUs, which are kept: it could not be stopped again.
+func (x *auction) bars(b *bidder) bool { return x.kept && b.stays }
+
+// starve notes that a job finds no room though it is worth the price. After an hour GPUs are kept for it, one job at a
+// time, for a day at most.
 func (x *auction) starve(m *jobMemory, price float64) {
+	now := max(x.v.Now, 1)
 	switch {
-	case price <= x.price:
-		m.starved = 0
-	case m.starved == 0:
-		m.starved = max(x.v.Now, 1)
-	case x.v.Now.Sub(m.starved) >= keepAfter:
+	case m.kept > 0 && now.Sub(m.kept) >= keepFor:
+		m.starved, m.kept = now, 0
+	case m.kept > 0:
 		x.kept = true
+	case price < x.price:
+	case m.starved == 0:
+		m.starved = now
+	case now.Sub(m.starved) >= keepAfter && x.first < 0 && !x.kept:
+		m.kept, x.kept = now, true
 	}
 }
 
@@ -108,7 +120,7 @@ func (x *auction) again(b *bidder, most int) bool {
 // serve gives a step what it asks for if that is free, or others give it up.
 func (x *auction) serve(b *bidder, s ask) bool {
 	need := s.To - s.From
-	if need <= x.free && !x.kept && x.settle(b, s.To, nil) {
+	if need <= x.free && !x.bars(b) && x.settle(b, s.To, nil) {
 		x.free -= need
 		return true
 	}
@@ -163,8 +175,11 @@ func (x *auction) scratch() *sched.Ledger {
 	return x.ledger
 }
 
-// before orders asks: the highest price first, ties by rank.
-func (s *ask) before(o *ask) bool {
+// before orders asks: that of the bidder for whom GPUs are kept, then the highest price first, ties by rank.
+func (x *auction) before(s, o *ask) bool {
+	if s.by == x.first || o.by == x.first {
+		return s.by == x.first && o.by != x.first
+	}
 	if s.Price != o.Price {
 		return s.Price > o.Price
 	}
@@ -176,7 +191,7 @@ func (x *auction) sink(i int) {
 	for q := x.queue; ; {
 		first := i
 		for _, c := range [2]int{2*i + 1, 2*i + 2} {
-			if c < len(q) && q[c].before(&q[first]) {
+			if c < len(q) && x.before(&q[c], &q[first]) {
 				first = c
 			}
 		}

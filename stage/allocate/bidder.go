@@ -19,6 +19,7 @@ type bidder struct {
 	width   int // that it has now
 	moved   bool
 	settled bool          // its width changed at this instant: it gives nothing up
+	stays   bool          // once it runs it may not be stopped
 	stopped bool          // or made narrower, for others
 	at      int           // in the auction
 	set     []sched.GPUID // where room was found for it, if it moved
@@ -36,7 +37,8 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 	job := &v.Jobs[j]
 	asked := c.asked(job.Unit())
 	e, m := a.Sizes.Left(v, j)
-	if a.Rates.Unsaved.Protects(job) {
+	b.stays = a.Rates.Unsaved.Protects(job)
+	if b.stays {
 		e = m // the effective work supposes that it can be stopped
 	}
 	e = a.held(job, j, e)

@@ -23,8 +23,9 @@ type Sizes interface {
 // Who holds GPUs stays on their type. A newcomer bids for the acceptable type with most left beyond the fewest GPUs of
 // those before it, the first of several.
 //
-// A job that has been worth more than the price for an hour without finding room has GPUs kept for it as they come
-// free: those that are worth less take none until it starts. It is one job at a time, the one worth most.
+// A job that has waited for an hour since it was worth the price first, and is, has GPUs kept for it. It comes before
+// all others, whoever may be stopped gives way to it, and who may not be stopped takes no free GPUs until it has
+// started, or a day has gone by. It is one job at a time for each type.
 //
 // Source: ours; docs/papers/combined.md.
 type Clear struct {
@@ -53,7 +54,8 @@ type Clear struct {
 // jobMemory is what is remembered of a job.
 type jobMemory struct {
 	reference float64    // effective work that counts while it runs, in seconds; 0 = none
-	starved   sched.Time // since when it has been worth more than the price without GPUs; 0 = it has not
+	starved   sched.Time // since when it waits although it was worth the price; 0 = it does not
+	kept      sched.Time // since when GPUs are kept for it; 0 = they are not
 	changed   sched.Time // 1 + when its width changed last; 0 = it never did
 }
 
@@ -63,8 +65,11 @@ var (
 	_ sched.Observer  = (*Clear)(nil)
 )
 
-// keepAfter is how long a job is worth more than the price before GPUs are kept for it.
-const keepAfter = time.Hour
+// After so long a job that is worth the price has GPUs kept for it, for so long.
+const (
+	keepAfter = time.Hour
+	keepFor   = 24 * time.Hour
+)
 
 // Observe learns how much work arrives.
 func (a *Clear) Observe(v *sched.View, e *sched.Event) {
@@ -172,7 +177,7 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 	for n, i := range a.by[t] {
 		b := &a.bidders[i]
 		b.curve = a.clearing.Curve(n)
-		x.add(b)
+		x.add(b, &a.memory[b.claim.ID])
 	}
 	x.run(a.memory)
 	for _, b := range x.bidders {

@@ -20,13 +20,14 @@ func (a *Clear) SaveJob(j sched.JobID, b []byte) []byte {
 		return b
 	}
 	m := &a.memory[j]
-	return memo.Int(memo.Int(memo.Float(b, m.reference), int64(m.starved)), int64(m.changed))
+	return memo.Int(memo.Int(memo.Int(memo.Float(b, m.reference), int64(m.starved)), int64(m.kept)), int64(m.changed))
 }
 
 // LoadJob takes what SaveJob wrote.
 func (a *Clear) LoadJob(j sched.JobID, b []byte) error {
 	r := memo.NewReader(b)
-	m := jobMemory{r.Float(), sched.Time(r.Int(0, math.MaxInt64)), sched.Time(r.Int(0, math.MaxInt64))}
+	m := jobMemory{reference: r.Float(), starved: sched.Time(r.Int(0, math.MaxInt64)),
+		kept: sched.Time(r.Int(0, math.MaxInt64)), changed: sched.Time(r.Int(0, math.MaxInt64))}
 	r.Want(m.reference >= 0 && !math.IsInf(m.reference, 1), "work %v, want >= 0 and finite", m.reference)
 	if err := r.End(); err != nil {
 		return fmt.Errorf("allocate: memory of job %d: %w", j, err)

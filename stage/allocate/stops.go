@@ -23,7 +23,7 @@ type giver struct {
 // where U is work that is lost. It reports whether the step was served.
 func (x *auction) stopFor(b *bidder, s ask) bool {
 	x.gather()
-	if len(x.givers) == 0 || x.givers[0].dear(&s) {
+	if len(x.givers) == 0 || x.dear(&x.givers[0], &s) {
 		return false
 	}
 	need := sched.NodeNeed{}
@@ -32,9 +32,9 @@ func (x *auction) stopFor(b *bidder, s ask) bool {
 	}
 	var found bool
 	if need.One || need.Whole > 0 {
-		found = !x.kept && x.chooseOnNodes(b, s, need)
+		found = !x.bars(b) && x.chooseOnNodes(b, s, need)
 	} else {
-		found = x.choose(s)
+		found = x.choose(b, s)
 	}
 	if !found || !x.pays(b, s) || !x.settle(b, s.To, x.chosen) {
 		return false
@@ -84,18 +84,21 @@ func (x *auction) gives(g *giver, by int) bool {
 // above is how many times its own price that of another's step must be for a giver: less is noise.
 const above = 1 + 1./32
 
-// dear reports whether a giver's step is worth about as much as one that lacks GPUs, or more.
-func (g *giver) dear(s *ask) bool { return !(float64(g.Price*above) < s.Price) }
+// dear reports whether a giver's step is worth about as much as one that lacks GPUs, or more. Nothing is too dear for
+// the bidder for whom GPUs are kept.
+func (x *auction) dear(g *giver, s *ask) bool {
+	return s.by != x.first && !(float64(g.Price*above) < s.Price)
+}
 
 // choose chooses the cheapest givers of what a step lacks.
-func (x *auction) choose(s ask) bool {
+func (x *auction) choose(b *bidder, s ask) bool {
 	lack := s.To - s.From - max(x.free, 0)
-	if x.kept {
+	if x.bars(b) {
 		lack = s.To - s.From
 	}
 	x.chosen = x.chosen[:0]
 	for i := range x.givers {
-		if lack <= 0 || x.givers[i].dear(&s) {
+		if lack <= 0 || x.dear(&x.givers[i], &s) {
 			break
 		}
 		if x.gives(&x.givers[i], s.by) {
@@ -149,7 +152,7 @@ func (x *auction) pays(b *bidder, s ask) bool {
 			loss += float64(from.curve.Worth(x.price) * u)
 		}
 	}
-	return gain > loss
+	return gain > loss || s.by == x.first
 }
 
 // giveUp takes from those chosen what they give up, and finds new places for those that go on.
@@ -198,7 +201,7 @@ func (x *auction) chooseOnNodes(b *bidder, s ask, need sched.NodeNeed) bool {
 	x.chosen = x.chosen[:0]
 	spare := 0
 	for i := range x.givers {
-		if x.givers[i].dear(&s) || len(x.chosen) > 0 && spare >= 0 {
+		if x.dear(&x.givers[i], &s) || len(x.chosen) > 0 && spare >= 0 {
 			break
 		}
 		if n := x.onReady(&x.givers[i], count); n > 0 && x.gives(&x.givers[i], s.by) {
@@ -240,7 +243,7 @@ func (x *auction) startSums(b *bidder, t sched.TypeID, size int) {
 
 // offer adds what a giver holds to its nodes; false if it is too dear.
 func (x *auction) offer(g *giver, s ask, size int) bool {
-	if g.dear(&s) {
+	if x.dear(g, &s) {
 		return false
 	}
 	if !x.gives(g, s.by) {
