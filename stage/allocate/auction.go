@@ -171,6 +171,11 @@ func (x *auction) scratch() *sched.Ledger {
 	if !x.fresh {
 		x.ledger = sched.NewLedger(x.v)
 		x.fresh = true
+		for _, b := range x.bidders {
+			if b.width == 0 {
+				x.release(b)
+			}
+		}
 	}
 	return x.ledger
 }

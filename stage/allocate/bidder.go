@@ -55,6 +55,9 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 	if c.Held > 0 && c.Held < len(c.S) && c.Held >= len(b.speed) {
 		b.speed = append(b.speed, c.S[len(b.speed):c.Held+1]...)
 	}
+	if c.Held >= len(b.speed) || c.Held > 0 && b.speed[c.Held] == 0 {
+		b.width = 0 // it cannot go on so: as it trains, what is possible changes
+	}
 	return true
 }
 

@@ -168,7 +168,7 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 		b.weight = weightOf(v.Now, &v.Jobs[b.claim.ID], a.horizon, b.ends(&v.Jobs[b.claim.ID]))
 		a.jobs = append(a.jobs, b.priced())
 		a.typeOf.set(b.claim.ID, t)
-		held += b.claim.Held
+		held += b.width
 	}
 	cleared := a.clearing.Clear(market, a.jobs, max(room, 0))
 	a.prices = append(a.prices, cleared.Price)

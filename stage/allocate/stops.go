@@ -50,7 +50,7 @@ func (x *auction) gather() {
 	}
 	x.sorted = true
 	for i, b := range x.bidders {
-		if b.claim.Held > 0 && !b.moved && !b.settled {
+		if b.width > 0 && !b.moved && !b.settled {
 			x.gatherOf(i, b)
 		}
 	}
