@@ -163,7 +163,7 @@ func (x *auction) giveUp(b *bidder, s ask) {
 		g := &x.givers[i]
 		from := x.bidders[g.by]
 		x.free += x.gain(g)
-		if !from.stopped {
+		if !slices.Contains(narrower, g.by) {
 			narrower = append(narrower, g.by)
 		}
 		from.width, from.moved, from.stopped = g.From, true, true

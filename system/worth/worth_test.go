@@ -47,10 +47,20 @@ func (w world) run(t *testing.T, jobs []trace.Job) []metrics.Job {
 	s.Unsaved = w.unsaved
 	rec := metrics.NewRecorder(len(jobs))
 	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, s.Decider(),
-		engine.Options{Sinks: []eventlog.Sink{rec}}); err != nil {
+		engine.Options{Sinks: []eventlog.Sink{rec, whole{t}}}); err != nil {
 		t.Fatal(err)
 	}
 	return rec.Jobs
+}
+
+// whole checks that who is given GPUs is given as many as were meant for it.
+type whole struct{ t *testing.T }
+
+// Log looks at what was decided.
+func (w whole) Log(v *sched.View, e *sched.Event) {
+	if j := v.Jobs; e.Kind == sched.Decided && len(e.GPUs) > 0 && int(j[e.Job].Want) != len(e.GPUs) {
+		w.t.Errorf("job %d is given %d GPUs, %d were meant", e.Job, len(e.GPUs), j[e.Job].Want)
+	}
 }
 
 // job arrives, asks for GPUs and takes so long; times are in seconds.
