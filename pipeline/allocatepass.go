@@ -59,7 +59,7 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 }
 
 // takeSet gives waiting job g.Job the set in which room was found for it, and reports whether it may have it.
-func (p *Pipeline) takeSet(v *sched.View, g *sched.Grant) bool {
+func takeSet(p *Pipeline, v *sched.View, g *sched.Grant) bool {
 	if len(g.Set) == 0 || p.s.overLimit(&p.books, g) || !reusable(v, p.books.ledger, g.Set) ||
 		p.walk.free.bars(v, p.s.Unsaved, g.Job, g.Set) {
 		return false
@@ -82,7 +82,7 @@ func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
 	if p.s.UserLimit > 0 {
 		most = min(most, int32(p.s.UserLimit)-p.books.user[p.books.jobs[g.Job].user])
 	}
-	for n := most; n >= g.Least && !p.takeSet(v, g); n-- {
+	for n := most; n >= g.Least && !takeSet(p, v, g); n-- {
 		if p.try(v, g.Job, int(n), now) != misfit {
 			break
 		}

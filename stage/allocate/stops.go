@@ -195,9 +195,11 @@ func (x *auction) chooseOnNodes(b *bidder, s ask, need sched.NodeNeed) bool {
 			break
 		}
 	}
-	if len(x.nodes.ready) < count {
-		return false
-	}
+	return len(x.nodes.ready) >= count && x.chooseReady(s, count, size)
+}
+
+// chooseReady chooses the cheapest givers on the first so many nodes that are ready, until each has its size.
+func (x *auction) chooseReady(s ask, count, size int) bool {
 	x.chosen = x.chosen[:0]
 	spare := 0
 	for i := range x.givers {

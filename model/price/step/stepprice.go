@@ -95,9 +95,6 @@ func (c *Curve) Next(from, most int) (Step, bool) {
 	return Step{from, c.chain[1], c.price(from, c.chain[1])}, true
 }
 
-// Between returns the price of the step between two widths, the first 0 or possible, the second wider and faster.
-func (c *Curve) Between(from, to int) float64 { return c.price(from, to) }
-
 // hull leaves in chain the widths of the upper hull. Those that are no faster than narrower ones are not on it, nor
 // those on a line between two others.
 func (c *Curve) hull(from, most int) {
