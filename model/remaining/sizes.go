@@ -299,7 +299,7 @@ func (m *mix) at(age float64) (effective, mean float64) {
 
 // Left returns the effective and the mean work that job j has left, in seconds.
 func (s *Sizes) Left(v *sched.View, j sched.JobID) (effective, mean float64) {
-	if left, ok := s.said.told(v, j); ok {
+	if left, ok := s.said.reported(v, j); ok {
 		return left.Seconds(), left.Seconds()
 	}
 	job := &v.Jobs[j]

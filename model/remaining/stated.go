@@ -14,7 +14,7 @@ func NewStated() Stated { return Stated{New()} }
 
 // Left returns the work that job j has left, in seconds, for an order and as expected.
 func (s Stated) Left(v *sched.View, j sched.JobID) (effective, mean float64) {
-	if left, ok := s.told(v, j); ok {
+	if left, ok := s.reported(v, j); ok {
 		return left.Seconds(), left.Seconds()
 	}
 	done := max(v.Jobs[j].WorkNow(v.Now), 0).Seconds()
