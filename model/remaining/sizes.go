@@ -19,7 +19,7 @@ import (
 // kind is its own by n/(n+4), where n of it ended, and that of the next wider kind by the rest; below all is a prior of
 // which half lasts a minute. What a job says of its steps comes before all that, and the wall time it states bounds it.
 //
-// What is asked is answered from laws that are made anew only now and then, and for an age that is rounded down by at
+// What is asked is answered from laws that are made again only now and then, and for an age that is rounded down by at
 // most 9 %, so that few answers have to be worked out. NewSizes is the only way to one.
 type Sizes struct {
 	said   *Estimator // what jobs say of their steps

@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// backlog is what tells how long the work at hand lasts: the horizon of prices. It moves in levels.
+// backlog is how long the work at hand lasts: the horizon of prices. It moves in levels.
 type backlog struct {
 	level   int        // of step.Levels
 	moved   sched.Time // when it moved last; 0 = it has no level yet
