@@ -88,7 +88,7 @@ func left(p *people, j sched.JobID) float64 {
 	return e
 }
 
-// Ensure that kinds separate short jobs from long ones: where names do, most estimates are right within a factor of two.
+// Ensure that kinds separate short jobs from long ones: where names do, most estimates are within a factor of two.
 func TestSizesLearnNames(t *testing.T) {
 	p, r := &people{s: remaining.NewSizes()}, rand.New(rand.NewPCG(1, 1))
 	near, all := 0, 0

@@ -64,8 +64,8 @@ func (b *backlog) load(now sched.Time, gpus int) float64 {
 	return sum / float64(float64(gpus)*window.Seconds())
 }
 
-// horizon returns that of a backlog of GPU-seconds on so many GPUs. It rises at once, as work comes in, and falls by one
-// level for each levelEvery that has gone by since it moved last.
+// horizon returns that of a backlog of GPU-seconds on so many GPUs. It rises at once, as work comes in, and falls by
+// one level for each levelEvery that has gone by since it moved last.
 func (b *backlog) horizon(now sched.Time, gpuSeconds float64, gpus int) float64 {
 	want := step.Drains(gpuSeconds, gpus, b.load(now, gpus))
 	if b.moved == 0 {
