@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
@@ -47,8 +48,10 @@ type Request struct {
 
 	Sinks []eventlog.Sink                     // are given every event; a preset with a simulator of its own has none
 	Log   func(eventlog.Header) eventlog.Sink // makes a sink that knows how the log starts too; nil: there is none
-	Clock func() int64                        // nanoseconds, for decision times; nil: not measured
-	Adapt func(*pipeline.Stages)              // may change the system's stages; nil: they stay
+	// Timeline, if not nil, is given every event, and the power drawn; a preset with a simulator of its own has none.
+	Timeline *timeline.Timeline
+	Clock    func() int64           // nanoseconds, for decision times; nil: not measured
+	Adapt    func(*pipeline.Stages) // may change the system's stages; nil: they stay
 }
 
 // Outcome is what came of a simulation.

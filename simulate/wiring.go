@@ -163,7 +163,12 @@ func (s *Request) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if rec.Energy = s.Energy; rec.Energy.Caps == nil && s.Caps != nil {
 		rec.Energy.Caps = func(_ sched.TypeID, spec *sched.JobSpec) power.Caps { return s.Caps.Of(spec.Model) }
 	}
-	opt := engine.Options{Sinks: append([]eventlog.Sink{rec}, s.Sinks...), Clock: s.Clock}
+	opt := engine.Options{Clock: s.Clock}
+	if s.Timeline != nil { // before the Recorder, which is asked for the power up to the event
+		s.Timeline.Watts = rec.Watts
+		opt.Sinks = append(opt.Sinks, s.Timeline)
+	}
+	opt.Sinks = append(append(opt.Sinks, rec), s.Sinks...)
 	var latency metrics.Latency
 	if s.Clock != nil {
 		opt.Decided = latency.Add

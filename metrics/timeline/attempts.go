@@ -1,0 +1,224 @@
+package timeline
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Attempt is one attempt of a job. Times are None where it did not come to pass.
+type Attempt struct {
+	Job     sched.JobID
+	Number  int32      // from 1
+	Ordered sched.Time // its GPUs are held from here on
+	Up      sched.Time // all its processes ran
+	Work    sched.Time // it did work from here on
+	Kept    sched.Time // what it did from here on was lost; Stopped or Ended if nothing was
+	Stopped sched.Time // it was ordered to stop
+	Ended   sched.Time // its GPUs were free again
+	GPUs    []Run      // in order
+	Batch   int32
+	Outcome sched.Outcome
+	Reason  sched.Reason // of the decision that took its GPUs away; of the one that gave them while it has them
+	Marks   Marks
+}
+
+// Run is GPUs whose numbers follow each other.
+type Run struct {
+	First sched.GPUID
+	Count int32
+}
+
+// Marks says what is odd about an attempt.
+type Marks uint8
+
+// Marks of an attempt.
+const (
+	Resized  Marks = 1 << iota // it gave way to one of another width
+	Migrated                   // it gave way to one on other GPUs
+	Shared                     // a GPU of it had another tenant meanwhile
+	NoStart                    // it never came up: its start failed
+)
+
+// Job is a job as its submitter described it.
+type Job struct {
+	Name, User, Model, Class string
+	Submit, Deadline         sched.Time // 0 = no deadline
+	GPUs                     sched.Range
+}
+
+// live is what is known of an attempt under way, or of its job.
+type live struct {
+	index    int // in attempts; -1 = none
+	done     bool
+	user     int32         // number of its user
+	base     time.Duration // work with which the attempt started
+	work     time.Duration // as last reported, at from
+	from     sched.Time
+	rate     float64
+	given    sched.Reason // of its latest decision
+	claims   []int32      // earlier attempts stopped for others, whose work is said to be kept
+	marked   []sched.GPUID
+	group    group
+	waits    bool
+	unsettle bool // it is to hold other GPUs than it does
+}
+
+// width returns the GPUs of an attempt.
+func (a *Attempt) width() (n int) {
+	for _, r := range a.GPUs {
+		n += int(r.Count)
+	}
+	return n
+}
+
+// stop returns when an attempt did no more work: when it was ordered to stop, else when it ended, else at end.
+func (a *Attempt) stop(end sched.Time) sched.Time {
+	switch {
+	case a.Stopped != sched.None:
+		return min(a.Stopped, end)
+	case a.Ended != sched.None:
+		return min(a.Ended, end)
+	}
+	return end
+}
+
+// runsOf returns a set, which is in order, as runs.
+func (t *Timeline) runsOf(set []sched.GPUID) []Run {
+	if len(t.arena)+len(set) > cap(t.arena) {
+		t.arena = make([]Run, 0, max(1024, len(set)))
+	}
+	start := len(t.arena)
+	for _, g := range set {
+		if n := len(t.arena); n > start && t.arena[n-1].First+sched.GPUID(t.arena[n-1].Count) == g {
+			t.arena[n-1].Count++
+			continue
+		}
+		t.arena = append(t.arena, Run{g, 1})
+	}
+	return t.arena[start:len(t.arena):len(t.arena)]
+}
+
+// ordered notes that an attempt takes its GPUs.
+func (t *Timeline) ordered(v *sched.View, id sched.JobID, at sched.Time) {
+	j, l := &v.Jobs[id], &t.live[id]
+	l.index = len(t.Attempts)
+	l.base, l.work, l.from, l.rate = j.Work, j.Work, at, 0
+	t.Attempts = append(t.Attempts, Attempt{Job: id, Number: j.Attempts, Ordered: at, Up: sched.None, Work: sched.None,
+		Kept: sched.None, Stopped: sched.None, Ended: sched.None, GPUs: t.runsOf(j.GPUs), Batch: j.Live.Batch,
+		Reason: l.given})
+	for _, g := range j.GPUs {
+		for int(g) >= len(t.on) {
+			t.on = append(t.on, nil)
+		}
+		t.on[g] = append(t.on[g], int32(l.index))
+		if len(t.on[g]) > 1 {
+			for _, i := range t.on[g] {
+				t.Attempts[i].Marks |= Shared
+			}
+		}
+	}
+}
+
+// started notes that an attempt is up, and from when on it works.
+func (t *Timeline) started(v *sched.View, e *sched.Event) {
+	j, a := &v.Jobs[e.Job], t.liveAttempt(e.Job)
+	if a == nil {
+		return
+	}
+	a.Up = j.LastStart
+	if j.Attempt == sched.Running { // one that comes up while it is stopped does no work
+		a.Work = max(e.WorkFrom, a.Ordered)
+	}
+	t.live[e.Job].base = j.Loss.Base
+	t.reported(v, e.Job)
+}
+
+// reported takes the work that a job has done, as last reported.
+func (t *Timeline) reported(v *sched.View, id sched.JobID) {
+	l, j := &t.live[id], &v.Jobs[id]
+	l.work, l.from, l.rate = j.Work, j.WorkFrom, j.Rate
+}
+
+// ended notes that an attempt is over.
+func (t *Timeline) ended(v *sched.View, e *sched.Event) {
+	l, a := &t.live[e.Job], t.liveAttempt(e.Job)
+	if a == nil {
+		return
+	}
+	index := int32(l.index)
+	l.index = -1
+	a.Ended, a.Outcome = e.Time, e.Outcome
+	if e.Kind == sched.StartFailed {
+		a.Outcome, a.Marks = sched.Failed, a.Marks|NoStart
+	}
+	t.keep(v, e, index)
+	for _, r := range a.GPUs {
+		for g := r.First; g < r.First+sched.GPUID(r.Count); g++ {
+			t.leave(g, index)
+		}
+	}
+}
+
+// keep says from when on what the attempt did was lost, by the rule of sched.Job.LosesBy: what is kept is the work that
+// the event says, and of a job that goes on the rest is done again.
+func (t *Timeline) keep(v *sched.View, e *sched.Event, index int32) {
+	j, l, a := &v.Jobs[e.Job], &t.live[e.Job], &t.Attempts[index]
+	a.Kept = a.stop(e.Time)
+	forOthers := j.ForOthers(e.Outcome)
+	if !forOthers {
+		l.claims = l.claims[:0]
+	}
+	if a.Work == sched.None || a.Work >= a.Kept || j.State == sched.Done {
+		return
+	}
+	spent := a.Kept.Sub(a.Work)
+	made := l.made(a.Kept)
+	if made == 0 { // its speed is not known
+		made = sched.ScaleDuration(spent, float64(a.width())/float64(j.Unit()))
+	}
+	kept := min(max(e.Work-l.base, 0), made)
+	if kept < made {
+		a.Kept = a.Work.Add(min(sched.ScaleDuration(spent, float64(kept)/float64(made)), spent))
+	}
+	if forOthers {
+		l.claims = append(l.claims, index)
+	}
+}
+
+// made returns the work that the attempt has done at a time.
+func (l *live) made(at sched.Time) time.Duration {
+	work := l.work
+	if at > l.from {
+		work += sched.ScaleDuration(at.Sub(l.from), l.rate)
+	}
+	return max(work-l.base, 0)
+}
+
+// fromZero notes that nothing was kept of the attempts that were stopped for others, whatever had been said.
+func (t *Timeline) fromZero(id sched.JobID) {
+	l := &t.live[id]
+	for _, i := range l.claims {
+		t.Attempts[i].Kept = t.Attempts[i].Work
+	}
+	l.claims = l.claims[:0]
+}
+
+// liveAttempt returns the attempt of a job that is under way, nil if there is none.
+func (t *Timeline) liveAttempt(id sched.JobID) *Attempt {
+	if i := t.live[id].index; i >= 0 {
+		return &t.Attempts[i]
+	}
+	return nil
+}
+
+// leave takes an attempt off a GPU.
+func (t *Timeline) leave(g sched.GPUID, index int32) {
+	list := t.on[g]
+	for i, other := range list {
+		if other == index {
+			t.on[g] = append(list[:i], list[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Timeline folds a log. The zero value is ready to use.
+type Timeline struct {
+	// Watts returns what the cluster draws, nil = unknown. It is asked before each event is folded.
+	Watts func() float64
+
+	Jobs     []Job     // by JobID
+	Attempts []Attempt // in the order in which they were ordered
+	Nodes    []Node    // by NodeID, as they are at the end
+	Types    []string  // names of GPU types, as far as known
+
+	live  []live    // by job
+	on    [][]int32 // by GPU: the attempts that hold it
+	arena []Run
+	users sched.Names
+
+	class  []Class // by GPU
+	counts [kinds]int
+	idle   []int  // by node: idle GPUs
+	free   []free // by type
+	queue  queue
+	open   []sched.JobID // that are to hold other GPUs than they do
+	stale  bool          // the classes of idle GPUs are to be found again
+
+	begun   bool
+	any     bool // a job has arrived
+	now     sched.Time
+	first   sched.Time // of the first arrival
+	end     sched.Time // of the last event about a job that was not done
+	now1    step       // what is so now
+	pending []step     // since end
+	known   *buckets   // rows: classes but the first four, held, queue of jobs, queue of GPUs
+	joules  energy
+}
+
+// Node is a node of the cluster.
+type Node struct {
+	Name  string
+	Type  sched.TypeID
+	Rack  int32
+	First sched.GPUID
+	GPUs  int
+}
+
+// step is what was so for a while.
+type step struct {
+	from, to sched.Time
+	counts   [Classes + 1]int // by class, and held
+	jobs     int              // that wait
+	gpus     int              // that they ask for
+	watts    float64
+}
+
+// Log folds one event.
+func (t *Timeline) Log(v *sched.View, e *sched.Event) {
+	if !t.begun {
+		t.begin(v, e)
+	}
+	if e.Time > t.now {
+		t.advance(e.Time)
+	}
+	if t.concernsJob(v, e) {
+		t.flush()
+	}
+	if e.Kind.Form().Job != sched.NotNamed && e.Job >= 0 && int(e.Job) < len(v.Jobs) {
+		t.foldJob(v, e)
+	}
+	switch e.Kind {
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Moved:
+		t.refreshNode(v, e.Node)
+	case sched.GPUChanged:
+		t.refreshNode(v, v.GPUs[int(e.Value)].Node)
+	case sched.Ordered:
+		if sched.ActionKind(e.Code) == sched.SetNode {
+			t.refreshNode(v, e.Node)
+		}
+	}
+}
+
+// begin takes what there is before the first event, of a log that does not start with an empty cluster.
+func (t *Timeline) begin(v *sched.View, e *sched.Event) {
+	t.begun, t.Types = true, slices.Clone(v.Types)
+	for id := range v.Jobs {
+		if e.Kind == sched.JobArrived && int(e.Job) == id {
+			continue
+		}
+		t.arrived(v, sched.JobID(id))
+		j := &v.Jobs[id]
+		if j.HoldsDevices() && !(e.Kind == sched.Ordered && e.Job == sched.JobID(id)) {
+			t.ordered(v, sched.JobID(id), j.Loss.Began)
+			a := t.liveAttempt(sched.JobID(id))
+			if j.Up {
+				a.Up, a.Work = j.LastStart, j.LastStart
+			}
+			t.live[id].base = j.Loss.Base
+			t.reported(v, sched.JobID(id))
+		}
+	}
+	if len(t.Jobs) > 0 {
+		t.any, t.first, t.now, t.end = true, e.Time, e.Time, e.Time
+	}
+	for n := range v.Nodes {
+		t.refreshNode(v, sched.NodeID(n))
+	}
+	for id := range t.Jobs {
+		t.refreshJob(v, sched.JobID(id))
+	}
+}
+
+// concernsJob reports whether e is about a job that is not done. As long as such events come, time counts: what nodes
+// do afterwards is no part of the run.
+func (t *Timeline) concernsJob(v *sched.View, e *sched.Event) bool {
+	if e.Kind == sched.JobArrived {
+		return true
+	}
+	return e.Kind.Form().Life && e.Job >= 0 && int(e.Job) < len(t.live) && !t.live[e.Job].done
+}
+
+// arrived notes a job, and all that came before it.
+func (t *Timeline) arrived(v *sched.View, id sched.JobID) {
+	s := v.Jobs[id].Spec
+	t.Jobs = append(t.Jobs, Job{Name: s.Name, User: s.User, Model: s.Model, Class: s.Class, Submit: v.Jobs[id].Arrived,
+		Deadline: s.Deadline, GPUs: s.GPUs})
+	t.live = append(t.live, live{index: -1, user: t.users.ID(s.User), done: v.Jobs[id].State == sched.Done})
+}
+
+// foldJob folds an event about a job.
+func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.JobArrived:
+		if int(e.Job) == len(t.Jobs) {
+			t.arrived(v, e.Job)
+		}
+		if !t.any {
+			t.any, t.first, t.now, t.end = true, e.Time, e.Time, e.Time
+		}
+	case sched.AttemptStarted:
+		t.started(v, e)
+	case sched.Progressed:
+		t.reported(v, e.Job)
+	case sched.AttemptEnded, sched.StartFailed:
+		t.ended(v, e)
+	case sched.Saved:
+		if e.Code == sched.FromZero {
+			t.fromZero(e.Job)
+		}
+	case sched.Decided:
+		t.decided(e)
+	case sched.Ordered:
+		t.order(v, e)
+	}
+	t.live[e.Job].done = v.Jobs[e.Job].State == sched.Done
+	if e.Kind.Form().Moves || e.Kind == sched.Decided || e.Kind == sched.JobChanged {
+		t.refreshJob(v, e.Job)
+	}
+}
+
+// decided takes the reason of a decision about a job.
+func (t *Timeline) decided(e *sched.Event) {
+	l := &t.live[e.Job]
+	l.given = e.Why
+	a := t.liveAttempt(e.Job)
+	if a == nil {
+		return
+	}
+	switch width := a.width(); {
+	case e.Why.Code == sched.WhyKept:
+		return
+	case len(e.GPUs) > 0 && len(e.GPUs) != width:
+		a.Marks |= Resized
+	case len(e.GPUs) > 0 && e.Why.Code == sched.WhyMoved:
+		a.Marks |= Migrated
+	}
+	a.Reason = e.Why
+}
+
+// order folds an order of the engine about a job.
+func (t *Timeline) order(v *sched.View, e *sched.Event) {
+	switch sched.ActionKind(e.Code) {
+	case sched.Start:
+		t.ordered(v, e.Job, e.Time)
+	case sched.Stop:
+		if a := t.liveAttempt(e.Job); a != nil {
+			a.Stopped = e.Time
+			t.reported(v, e.Job)
+		}
+	}
+}
+
+// advance notes what was so since the last event.
+func (t *Timeline) advance(now sched.Time) {
+	if t.any {
+		t.settleIdle()
+		s := t.now1
+		s.from, s.to, s.jobs, s.gpus = t.now, now, t.queue.jobs, t.queue.gpus
+		if t.Watts != nil {
+			s.watts = t.Watts()
+		}
+		t.pending = append(t.pending, s)
+	}
+	t.now = now
+}
+
+// flush adds up what was so until now.
+func (t *Timeline) flush() {
+	if !t.any {
+		return
+	}
+	if t.known == nil {
+		t.known = newBuckets(t.first, seriesRows)
+	}
+	for i := range t.pending {
+		s := &t.pending[i]
+		for c := Down; c <= held; c++ {
+			t.known.add(int(c), s.from, s.to, s.counts[c])
+		}
+		t.known.add(queueJobs, s.from, s.to, s.jobs)
+		t.known.add(queueGPUs, s.from, s.to, s.gpus)
+		t.joules.add(t.known, s)
+	}
+	t.pending, t.end = t.pending[:0], t.now
+}
