@@ -11,6 +11,7 @@ import (
 type outputs struct {
 	jobs   *term.OutFile   // nil = not asked for
 	events []*term.OutFile // one per system, in their order; empty = not asked for
+	report *term.OutFile   // nil = not asked for
 }
 
 // outputs creates all files asked for, so that a wrong name is found before anything runs.
@@ -32,6 +33,9 @@ func (f *simulateFlags) begin(out *outputs, c *comparison) error {
 		}
 	}
 	var err error
+	if out.report, err = f.report.Create(); err != nil {
+		return err
+	}
 	if f.jobsOut != "" {
 		if out.jobs, err = term.CreateOut(f.jobsOut); err != nil {
 			return err
@@ -94,6 +98,9 @@ func (o *outputs) commit(c *comparison) error {
 			return err
 		}
 	}
+	if o.report != nil {
+		return o.report.Commit()
+	}
 	return nil
 }
 
@@ -104,6 +111,9 @@ func (o *outputs) discard() {
 	}
 	for _, f := range o.events {
 		f.Discard()
+	}
+	if o.report != nil {
+		o.report.Discard()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/key"
@@ -30,6 +31,7 @@ type simulateFlags struct {
 	systems, sets      []string
 	json, quiet        bool
 	jobsOut, eventsOut string
+	report             term.ReportFlags
 }
 
 func newSimulate() *cobra.Command {
@@ -96,8 +98,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 		"cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
-	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to "+
-		"FILE.SYSTEM.jsonl each")
+	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to FILE.SYSTEM.jsonl each")
+	f.report.Define(fs)
 	fs.BoolVar(&f.quiet, "quiet", false, "neither warnings nor progress on stderr")
 }
 
@@ -120,6 +122,11 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	defer out.discard()
 	for i := range c.runs {
 		if err := c.runs[i].run(cmd.Context(), c.label(i), out.eventFile(i), stderr); err != nil {
+			return err
+		}
+	}
+	if out.report != nil {
+		if err := f.report.Fill(cmd, out.report, c.report()); err != nil {
 			return err
 		}
 	}
@@ -184,8 +191,11 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 		if err := r.request.Check(); err != nil {
 			return nil, term.Usage(err)
 		}
-		if f.json {
+		if f.json || f.report.Path != "" {
 			r.hash = new(eventlog.Hash)
+		}
+		if f.report.Path != "" && !r.replica() {
+			r.request.Timeline = new(timeline.Timeline)
 		}
 		c.runs = append(c.runs, r)
 	}
@@ -226,7 +236,7 @@ func (f *simulateFlags) complete() error {
 			return term.Usagef("%s -: want a file; /dev/stdout is the standard output, ./- a file named -", o.What)
 		}
 	}
-	return nil
+	return f.report.Check()
 }
 
 // parse reads the flags that are more than words.

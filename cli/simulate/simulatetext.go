@@ -31,12 +31,7 @@ func (c *comparison) text(width int) string {
 // header says what was run.
 func (c *comparison) header(b *strings.Builder, width int) {
 	line := func(what, text string) { b.WriteString(term.Entry(what, text, width)) }
-	load := "at once"
-	if c.summary.Span > 0 {
-		load = fmt.Sprintf("in %s, offered load %.3g", term.ShortTime(c.summary.Span.Seconds()),
-			c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()))
-	}
-	line("trace", fmt.Sprintf("%s: %s submitted %s", c.shared.Trace.Path, term.Counted(c.summary.Jobs, "job"), load))
+	line("trace", c.shared.Trace.Path+": "+c.submitted())
 	line("cluster", c.size())
 	line("restart", c.restart())
 	if c.shared.Preset != "" {
@@ -49,6 +44,16 @@ func (c *comparison) header(b *strings.Builder, width int) {
 		line("failures", fmt.Sprintf("every %s per node on average, down for %s, seed %d",
 			term.ShortTime(f.MTBF.Seconds()), term.ShortTime(f.Repair.Seconds()), f.Seed))
 	}
+}
+
+// submitted says how many jobs came, and how fast.
+func (c *comparison) submitted() string {
+	load := "at once"
+	if c.summary.Span > 0 {
+		load = fmt.Sprintf("in %s, offered load %.3g", term.ShortTime(c.summary.Span.Seconds()),
+			c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()))
+	}
+	return term.Counted(c.summary.Jobs, "job") + " submitted " + load
 }
 
 // restart says what a restart costs, by system where that differs.

@@ -68,5 +68,8 @@ func (f *simulateFlags) writes(systems []string) []term.PathUse {
 	for _, path := range f.eventPaths(systems) {
 		list = append(list, term.PathUse{What: "--events-out", Path: path})
 	}
+	if f.report.Path != "" {
+		list = append(list, term.PathUse{What: "--report", Path: f.report.Path})
+	}
 	return list
 }

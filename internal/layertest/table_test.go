@@ -14,7 +14,7 @@ var rows = []row{
 	{1, []string{"model/...", "trace/...", "cluster/...", "memory", "explain", "api/site"}},
 	{2, []string{"stage/...", "eventlog", "pipeline", "explain/text", "attempt/..."}},
 	{3, []string{"engine/...", "metrics/..."}},
-	{4, []string{"system/...", "replica/...", "driver/...", "host"}},
+	{4, []string{"system/...", "replica/...", "driver/...", "host", "report/..."}},
 	{5, []string{"whatif/...", "simulate/...", "host/hosttest"}},
 	{6, []string{"manager/...", "api/server", "api/apitest", "cli/contexts"}},
 	{7, []string{"cli/term", "cli/client", "cli/inputs"}},

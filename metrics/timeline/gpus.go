@@ -56,13 +56,15 @@ func cmpOr(name, was string) string {
 // refreshGPU takes the class of a GPU.
 func (t *Timeline) refreshGPU(v *sched.View, g sched.GPUID) {
 	for int(g) >= len(t.class) {
-		t.class = append(t.class, gone)
+		t.class, t.since = append(t.class, gone), append(t.since, 0)
 		t.counts[gone]++
 	}
 	was, now := t.class[g], classOf(v, g)
 	if was == now {
 		return
 	}
+	t.spells = spelled(t.spells, g, was, t.since[g], v.Now)
+	t.since[g] = v.Now
 	t.counts[was]--
 	t.counts[now]++
 	t.class[g] = now
@@ -133,4 +135,29 @@ func (t *Timeline) settleIdle() {
 			t.now1.counts[t.queue.idleClass(f, sched.TypeID(i))] += f.gpus
 		}
 	}
+}
+
+// spelled adds that GPU g was in a class from since to now, if it was given to no job there. It joins the spell before
+// if that was of the GPU next to it, at the same time.
+func spelled(list []Spell, g sched.GPUID, c Class, since, now sched.Time) []Spell {
+	if c < Down || c > Booting || now <= since {
+		return list
+	}
+	if n := len(list); n > 0 {
+		last := &list[n-1]
+		if last.Class == c && last.From == since && last.To == now && last.GPUs.First+sched.GPUID(last.GPUs.Count) == g {
+			last.GPUs.Count++
+			return list
+		}
+	}
+	return append(list, Spell{Run{g, 1}, c, since, now})
+}
+
+// Spells returns the times in which GPUs were given to no job, up to the last event about a job that was not done.
+func (t *Timeline) Spells() []Spell {
+	list := slices.Clone(t.spells)
+	for g, c := range t.class {
+		list = spelled(list, sched.GPUID(g), c, t.since[g], max(t.end, t.since[g]))
+	}
+	return list
 }

@@ -190,3 +190,12 @@ func (s *sweep) addOverlap(list []int32) {
 		}
 	}
 }
+
+// Rename replaces the names of users in what t returns from here on.
+func (t *Timeline) Rename(as func(user string) string) {
+	var users sched.Names
+	for id := range t.users.Len() {
+		users.ID(as(t.users.Name(int32(id + 1))))
+	}
+	t.users = users
+}

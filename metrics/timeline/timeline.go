@@ -15,13 +15,15 @@ type Timeline struct {
 	Attempts []Attempt // in the order in which they were ordered
 	Nodes    []Node    // by NodeID, as they are at the end
 	Types    []string  // names of GPU types, as far as known
+	spells   []Spell   // that are over
 
 	live  []live    // by job
 	on    [][]int32 // by GPU: the attempts that hold it
 	arena []Run
 	users sched.Names
 
-	class  []Class // by GPU
+	class  []Class      // by GPU
+	since  []sched.Time // by GPU: of its class
 	counts [kinds]int
 	idle   []int  // by node: idle GPUs
 	free   []free // by type
@@ -47,6 +49,13 @@ type Node struct {
 	Rack  int32
 	First sched.GPUID
 	GPUs  int
+}
+
+// Spell is a time in which GPUs of one node were in a class between Down and Booting: no job was given them.
+type Spell struct {
+	GPUs     Run
+	Class    Class
+	From, To sched.Time
 }
 
 // step is what was so for a while.

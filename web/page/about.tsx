@@ -1,0 +1,30 @@
+// What was run, and what the page is made of.
+
+import { Grid } from "./charts";
+import type { Report } from "./model";
+
+export function About({ report }: { report: Report }) {
+  const h = report.head;
+  return (
+    <>
+      <h1>About</h1>
+      <dl class="facts">
+        <dt>version</dt><dd>{h.version}</dd>
+        {(h.facts ?? []).map((f) => [<dt key={f.name}>{f.name}</dt>, <dd key={f.name + "."}><bdi>{f.text}</bdi></dd>])}
+      </dl>
+      {h.command && <p>Written by <code>{h.command.map((w) => (/^[\w./:,=@%+-]+$/.test(w) ? w : `'${w.replace(/'/g, "'\\''")}'`)).join(" ")}</code></p>}
+      <p>
+        {h.anonymous ? "Jobs, users, models and nodes are numbered. " : ""}
+        Times in tables of jobs and attempts are whole multiples of {h.unit_s} s{h.rounded ? ", rounded" : ", exactly"}. Headline figures are those of <code>--json</code>.
+        This file holds no commands, variables, output or paths of jobs, and asks no one for anything.
+      </p>
+      <Grid
+        head={["system", "computed by", "log hash", "settings"]}
+        rows={h.systems.map((s) => [s.name, s.engine, <code>{s.log_hash ?? "–"}</code>,
+          Object.entries(s.settings ?? {}).map(([k, v]) => `${k}=${v}`).join(" ") || "–"])}
+      />
+      <h2>Licences</h2>
+      <p>Trainyard: Apache-2.0. The page contains Preact and its signals (MIT, Jason Miller and others) and uPlot (MIT, Leon Sorokin).</p>
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+// By what bars are coloured: the seven largest groups have a hue, all others are neutral.
+
+import { count } from "./format";
+import type { Gantt, Report } from "./model";
+import { blend, pixel, type Palette } from "./palette";
+
+export const colourings = ["user", "model", "width", "class", "outcome", "reason"] as const;
+export type Colouring = (typeof colourings)[number];
+
+export interface Legend {
+  colours: Uint32Array;
+  pale: Uint32Array;
+  entries: { name: string; colour: string; hours: number }[];
+}
+
+export function keyOf(r: Report, g: Gantt, by: Colouring, i: number): string {
+  const a = g.attempts, job = a.job[i];
+  switch (by) {
+    case "user":
+      return r.jobs.user[job] || "no user";
+    case "model":
+      return r.jobs.model[job] || "no model";
+    case "class":
+      return r.jobs.class[job] || "no class";
+    case "width":
+      return `${a.width[i]} GPU${a.width[i] === 1 ? "" : "s"}`;
+    case "outcome":
+      return a.live[i] ? "under way" : r.head.outcomes[a.outcome[i]] || "unknown";
+    case "reason":
+      return r.head.reasons[a.reason[i]] || "none";
+  }
+}
+
+/** colour gives each attempt a colour. */
+export function colour(r: Report, g: Gantt, by: Colouring, p: Palette): Legend {
+  const a = g.attempts, hours = new Map<string, number>(), keys = new Array<string>(a.n);
+  for (let i = 0; i < a.n; i++) {
+    keys[i] = keyOf(r, g, by, i);
+    hours.set(keys[i], (hours.get(keys[i]) ?? 0) + ((a.end[i] - a.start[i]) * a.width[i]) / 3600);
+  }
+  const ranked = [...hours].sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1));
+  const entries = ranked.slice(0, p.hues.length).map(([name, h], n) => ({ name, colour: p.hues[n], hours: h }));
+  const rest = ranked.slice(p.hues.length);
+  if (rest.length > 0) {
+    const h = rest.reduce((sum, [, x]) => sum + x, 0);
+    entries.push({ name: `${count(rest.length)} others`, colour: p.neutral, hours: h });
+  }
+  const hue = new Map(entries.map((e) => [e.name, e.colour]));
+  const colours = new Uint32Array(a.n), pale = new Uint32Array(a.n);
+  const known = new Map<string, [number, number]>();
+  for (let i = 0; i < a.n; i++) {
+    let both = known.get(keys[i]);
+    if (!both) {
+      const c = hue.get(keys[i]) ?? p.neutral;
+      both = [pixel(c), pixel(blend(c, p.ground, 0.45))];
+      known.set(keys[i], both);
+    }
+    [colours[i], pale[i]] = both;
+  }
+  return { colours, pale, entries };
+}

@@ -1,0 +1,59 @@
+// Numbers and times as people read them.
+
+/** span writes seconds in the two largest units that matter: 2d03h, 3h05m, 4m07s, 12.3 s. */
+export function span(s: number): string {
+  if (!Number.isFinite(s)) return "–";
+  const sign = s < 0 ? "−" : "";
+  s = Math.abs(s);
+  const two = (n: number) => String(n).padStart(2, "0");
+  if (s < 60) return sign + (s === 0 ? "0 s" : s < 0.001 ? s.toExponential(1) + " s" : trim(s, 3) + " s");
+  const whole = Math.round(s);
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)}m${two(whole % 60)}s`;
+  const minutes = Math.round(s / 60);
+  if (minutes < 1440) return `${sign}${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
+  const hours = Math.round(s / 3600);
+  return `${sign}${Math.floor(hours / 24)}d${two(hours % 24)}h`;
+}
+
+/** trim writes a number with so many significant digits, without trailing zeros. */
+export function trim(x: number, digits: number): string {
+  if (!Number.isFinite(x)) return "–";
+  if (x !== 0 && (Math.abs(x) >= 1e15 || Math.abs(x) < 1e-6)) return x.toExponential(digits - 1);
+  return String(Number(x.toPrecision(digits)));
+}
+
+/** count writes a whole number with thin spaces between thousands. */
+export function count(n: number): string {
+  return Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+}
+
+export function percent(x: number): string {
+  if (!Number.isFinite(x)) return "–";
+  const p = x * 100;
+  return (p !== 0 && Math.abs(p) < 9.95 ? p.toFixed(1) : p.toFixed(0)) + "%";
+}
+
+export function change(now: number, was: number): string {
+  if (!(was > 0) || !Number.isFinite(now)) return "";
+  const p = Math.round((now / was - 1) * 100);
+  return (p > 0 ? "+" : p < 0 ? "−" : "±") + Math.abs(p) + "%";
+}
+
+/** ticks returns round times between two, at most so many. */
+export function ticks(from: number, to: number, most: number): number[] {
+  const steps = [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
+    172800, 432000, 864000, 2592000, 7776000, 31536000];
+  const step = steps.find((s) => (to - from) / s <= most) ?? 31536000 * Math.ceil((to - from) / 31536000 / most);
+  const list = [];
+  for (let t = Math.ceil(from / step) * step; t <= to; t += step) list.push(t);
+  return list;
+}
+
+/** at writes a time since the start of the run. */
+export function at(s: number): string {
+  if (!Number.isFinite(s)) return "–";
+  const whole = Math.floor(s + 1e-9), two = (n: number) => String(n).padStart(2, "0");
+  const days = Math.floor(whole / 86400), rest = whole % 86400;
+  const clock = `${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`;
+  return days > 0 ? `${days}d ${clock}` : clock;
+}

@@ -1,0 +1,117 @@
+// The page: its navigation, its keys, and what is wrong where a file is damaged.
+
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { About } from "./about";
+import { Compare } from "./compare";
+import { Job } from "./job";
+import { Jobs } from "./jobs";
+import { Losses } from "./losses";
+import type { Report } from "./model";
+import { read } from "./model";
+import { People } from "./people";
+import { chosen, dark, go, link, place, said, screens, setReport } from "./state";
+import { Time } from "./time";
+
+const titles: Record<string, string> = {
+  compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People", about: "About",
+};
+
+const keys: [string, string][] = [
+  ["/", "filter jobs"], ["1 to 6", "open a screen"], ["arrows", "move the chart"], ["+ and −", "zoom"], ["0", "all of it"],
+  ["[ and ]", "attempt before, after"], ["Enter", "open the job"], ["Esc", "leave"], ["?", "this help"],
+  ["wheel, drag", "zoom, move; with Shift: rows"],
+];
+
+function Screen({ report }: { report: Report }) {
+  switch (place.value.screen) {
+    case "time":
+      return <Time report={report} />;
+    case "jobs":
+      return <Jobs report={report} />;
+    case "job":
+      return <Job report={report} />;
+    case "losses":
+      return <Losses report={report} />;
+    case "people":
+      return <People report={report} />;
+    case "about":
+      return <About report={report} />;
+  }
+  return <Compare report={report} />;
+}
+
+function App({ report }: { report: Report }) {
+  const [help, setHelp] = useState(false);
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      const typing = e.target instanceof HTMLElement && ["INPUT", "SELECT", "TEXTAREA"].includes(e.target.tagName);
+      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      if (e.key === "Escape") {
+        setHelp(false);
+        if (typing) (e.target as HTMLElement).blur();
+        else if (place.value.screen === "job") history.back();
+        return;
+      }
+      if (typing) return;
+      if (e.key === "?") setHelp((h) => !h);
+      else if (e.key === "/") {
+        e.preventDefault();
+        if (place.value.screen !== "jobs") go("jobs", { sys: chosen.value });
+        setTimeout(() => document.getElementById("search")?.focus(), 50);
+      } else if (/^[1-6]$/.test(e.key)) go(screens[Number(e.key) - 1], { sys: chosen.value || undefined });
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  useEffect(() => {
+    document.documentElement.dataset.theme = dark.value ? "dark" : "light";
+  }, [dark.value]);
+  const screen = place.value.screen === "job" ? "jobs" : place.value.screen;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>to the content</a>
+      <header>
+        <b>Trainyard</b>
+        <nav aria-label="Screens">
+          {screens.map((s) => (
+            <a key={s} href={link(s, { sys: chosen.value || undefined })} aria-current={s === screen ? "page" : undefined}>
+              {s === "compare" && report.systems.length === 1 ? "Summary" : titles[s]}
+            </a>
+          ))}
+        </nav>
+        <button onClick={() => (dark.value = !dark.value)} aria-label={dark.value ? "light colours" : "dark colours"}>{dark.value ? "☀" : "☾"}</button>
+        <button onClick={() => setHelp(!help)} aria-expanded={help}>?</button>
+      </header>
+      {help && (
+        <dl class="help">
+          {keys.map(([k, v]) => [<dt key={k}><kbd>{k}</kbd></dt>, <dd key={v}>{v}</dd>])}
+        </dl>
+      )}
+      <main id="main" tabIndex={-1}>
+        {report.jobs.n === 0 ? <p class="note">There are no jobs in this report.</p> : <Screen report={report} />}
+      </main>
+      <p class="said" role="status" aria-live="polite">{said.value}</p>
+    </>
+  );
+}
+
+async function start(): Promise<void> {
+  const root = document.getElementById("page")!;
+  if (typeof DecompressionStream === "undefined") return; // the plain table says what is needed
+  try {
+    const report = await read();
+    setReport(report);
+    root.replaceChildren();
+    render(<App report={report} />, root);
+    root.dataset.ready = "1";
+  } catch (e) {
+    const note = document.createElement("p");
+    note.className = "warn";
+    note.textContent = `This report cannot be shown: ${e instanceof Error ? e.message : String(e)}.`;
+    root.prepend(note);
+    root.dataset.ready = "failed";
+  }
+}
+
+void start();

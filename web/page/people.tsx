@@ -1,0 +1,63 @@
+// What each user got.
+
+import { Grid } from "./charts";
+import { count, percent, span, trim } from "./format";
+import type { Report } from "./model";
+import { chosen, link } from "./state";
+import { SystemChoice } from "./time";
+
+interface Row {
+  user: string;
+  jobs: number;
+  finished: number;
+  hours: number;
+  wait: number;
+  preempted: number;
+  lost: number;
+  energy: number;
+}
+
+export function People({ report }: { report: Report }) {
+  const system = report.systems[chosen.value] ?? report.systems[0], o = system.outcomes;
+  const by = new Map<string, Row>();
+  for (let j = 0; j < report.jobs.n; j++) {
+    const user = report.jobs.user[j];
+    let row = by.get(user);
+    if (!row) by.set(user, (row = { user, jobs: 0, finished: 0, hours: 0, wait: 0, preempted: 0, lost: 0, energy: 0 }));
+    row.jobs++;
+    row.hours += o.service[j] / 3600;
+    row.preempted += o.preemptions[j];
+    row.lost += o.lost[j] / 3600;
+    row.energy += o.energy[j] / 3.6e6;
+    if (report.head.outcomes[o.outcome[j]] === "finished") {
+      row.finished++;
+      row.wait += o.finish[j] - report.jobs.submit[j] - o.run[j];
+    }
+  }
+  const rows = [...by.values()].sort((a, b) => b.hours - a.hours || (a.user < b.user ? -1 : 1));
+  const all = rows.reduce((sum, r) => sum + r.hours, 0), powered = rows.some((r) => r.energy > 0);
+  if (rows.length <= 1 && !rows[0]?.user) {
+    return (
+      <>
+        <h1>People</h1>
+        <p class="note">The jobs name no users.</p>
+      </>
+    );
+  }
+  return (
+    <>
+      <h1>People</h1>
+      <SystemChoice report={report} />
+      <p>{count(rows.length)} users; {rows[0].user || "jobs without a user"} had most GPU time, {percent(all > 0 ? rows[0].hours / all : 0)}. Mean waits are over finished jobs.</p>
+      <Grid
+        head={["user", "jobs", "finished", "GPU-hours", "share", "mean wait", "preempted", "lost, GPU-h", ...(powered ? ["kWh"] : [])]}
+        rows={rows.slice(0, 500).map((r) => [
+          <a href={link("jobs", { sys: chosen.value, q: `user:${/\s/.test(r.user) ? JSON.stringify(r.user) : r.user}` })}>{r.user || "–"}</a>,
+          count(r.jobs), count(r.finished), trim(r.hours, 5), percent(all > 0 ? r.hours / all : 0),
+          span(r.finished > 0 ? r.wait / r.finished : NaN), count(r.preempted), trim(r.lost, 3), ...(powered ? [trim(r.energy, 4)] : []),
+        ])}
+      />
+      {rows.length > 500 && <p class="note">{count(rows.length - 500)} more users are left out.</p>}
+    </>
+  );
+}
