@@ -34,8 +34,8 @@ func (r *Report) packJobs(u unit) ([]byte, error) {
 	c.deltas("submit", n, func(i int) int64 { return u.in(jobs[i].Submit) })
 	c.ints("deadline", n, func(i int) int64 { return u.in(jobs[i].Deadline) })
 	c.ints("gpus", n, func(i int) int64 { return int64(jobs[i].GPUs.Want) })
-	c.ints("fewest", n, func(i int) int64 { return int64(jobs[i].GPUs.Min) })
-	c.ints("most", n, func(i int) int64 { return int64(jobs[i].GPUs.Max) })
+	c.ints("fewer", n, func(i int) int64 { return int64(jobs[i].GPUs.Want - jobs[i].GPUs.Min) })
+	c.ints("more", n, func(i int) int64 { return int64(jobs[i].GPUs.Max - jobs[i].GPUs.Want) })
 	return c.pack()
 }
 
@@ -58,32 +58,64 @@ func (r *Report) described() []timeline.Job {
 // packSystem packs what became of jobs under one system.
 func (r *Report) packSystem(s *System, u unit) ([]byte, error) {
 	var c columns
-	packOutcomes(&c, s.Jobs, u)
 	if s.Timeline == nil {
+		packOutcomes(&c, s.Jobs, make([]spent, len(s.Jobs)), u)
 		return c.pack()
 	}
+	packOutcomes(&c, s.Jobs, spentBy(s.Timeline.Attempts, len(s.Jobs), u), u)
 	packNodes(&c, s.Timeline.Nodes)
 	packAttempts(&c, s.Timeline.Attempts, u)
 	packSpells(&c, s.Timeline.Spells(), u)
 	return c.pack()
 }
 
-func packOutcomes(c *columns, jobs []metrics.Job, u unit) {
+// spent is what the attempts of a job say of it, in units of time. Figures of the job are packed as differences to it,
+// which are nearly always 0.
+type spent struct{ end, run, service int64 }
+
+func spentBy(list []timeline.Attempt, jobs int, u unit) []spent {
+	by := make([]spent, jobs)
+	for i := range list {
+		a := &list[i]
+		if length := after(u, a.Ordered, a.Ended); length >= 0 {
+			x := &by[a.Job]
+			x.end, x.run = u.in(a.Ended), x.run+length
+			x.service += length * int64(a.Width())
+		}
+	}
+	return by
+}
+
+func packOutcomes(c *columns, jobs []metrics.Job, by []spent, u unit) {
 	n := len(jobs)
 	c.table("outcomes", n)
 	of := func(field func(j *metrics.Job) int64) func(int) int64 {
 		return func(i int) int64 { return field(&jobs[i]) }
 	}
-	c.ints("start", n, of(func(j *metrics.Job) int64 { return after(u, j.Submit, j.Start) }))
-	c.ints("finish", n, of(func(j *metrics.Job) int64 { return after(u, j.Submit, j.Finish) }))
-	c.ints("run", n, of(func(j *metrics.Job) int64 { return u.in(sched.Time(j.Run)) }))
+	c.ints("started", n, of(func(j *metrics.Job) int64 { return one(j.Start != sched.None) }))
+	c.ints("finish", n, func(i int) int64 {
+		if jobs[i].Finish == sched.None {
+			return 0
+		}
+		return u.in(jobs[i].Finish) - by[i].end
+	})
+	c.ints("run", n, func(i int) int64 { return u.in(sched.Time(jobs[i].Run)) - by[i].run })
 	c.ints("outcome", n, of(func(j *metrics.Job) int64 { return int64(j.Outcome) }))
 	c.ints("preemptions", n, of(func(j *metrics.Job) int64 { return int64(j.Preemptions) }))
 	c.ints("migrations", n, of(func(j *metrics.Job) int64 { return int64(j.Migrations) }))
 	c.ints("resizes", n, of(func(j *metrics.Job) int64 { return int64(j.Resizes) }))
-	c.ints("service_ms", n, of(func(j *metrics.Job) int64 { return int64(math.Round(float64(j.Service) * 1000)) }))
+	c.ints("service", n, func(i int) int64 {
+		return int64(math.Round(float64(jobs[i].Service)/u.of.Seconds())) - by[i].service
+	})
 	c.ints("lost_ms", n, of(func(j *metrics.Job) int64 { return int64(math.Round(float64(j.Lost) * 1000)) }))
 	c.ints("energy_j", n, of(func(j *metrics.Job) int64 { return int64(math.Round(float64(j.Energy))) }))
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // after returns how much later t is than since, -1 if it never came.

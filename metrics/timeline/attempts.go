@@ -64,8 +64,8 @@ type live struct {
 	unsettle bool // it is to hold other GPUs than it does
 }
 
-// width returns the GPUs of an attempt.
-func (a *Attempt) width() (n int) {
+// Width returns how many GPUs the attempt holds.
+func (a *Attempt) Width() (n int) {
 	for _, r := range a.GPUs {
 		n += int(r.Count)
 	}
@@ -175,7 +175,7 @@ func (t *Timeline) keep(v *sched.View, e *sched.Event, index int32) {
 	spent := a.Kept.Sub(a.Work)
 	made := l.made(a.Kept)
 	if made == 0 { // its speed is not known
-		made = sched.ScaleDuration(spent, float64(a.width())/float64(j.Unit()))
+		made = sched.ScaleDuration(spent, float64(a.Width())/float64(j.Unit()))
 	}
 	kept := min(max(e.Work-l.base, 0), made)
 	if kept < made {

@@ -89,7 +89,7 @@ func (s *sweep) attempts() {
 	for i := range s.t.Attempts {
 		a := &s.t.Attempts[i]
 		if a.Marks&Shared == 0 {
-			s.addAlone(a, a.width())
+			s.addAlone(a, a.Width())
 			continue
 		}
 		for _, r := range a.GPUs {

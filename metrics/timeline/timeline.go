@@ -179,7 +179,7 @@ func (t *Timeline) decided(e *sched.Event) {
 	if a == nil {
 		return
 	}
-	switch width := a.width(); {
+	switch width := a.Width(); {
 	case e.Why.Code == sched.WhyKept:
 		return
 	case len(e.GPUs) > 0 && len(e.GPUs) != width:

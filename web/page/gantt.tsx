@@ -154,6 +154,7 @@ export function Chart(p: Props) {
     e.preventDefault();
   };
   return (
+    <>
     <div
       ref={box} class="gantt" tabIndex={0} role="application" style={{ height: `${p.height}px` }}
       aria-label={`GPUs of ${p.name} over time. Arrows move, plus and minus zoom, brackets select attempts, Enter opens one.`}
@@ -181,6 +182,12 @@ export function Chart(p: Props) {
         </div>
       )}
     </div>
+    {level === "heat"
+      ? <p class="ramp quiet">GPU time in which work went on: none <i style={{ background: `linear-gradient(90deg, ${pal.ground}, ${pal.hues[0]})` }} /> all of it</p>
+      : <ul class="legend">
+          {legend.entries.map((e) => <li key={e.name}><i style={{ background: e.colour }} /><bdi>{e.name.slice(0, 60)}</bdi></li>)}
+        </ul>}
+    </>
   );
 }
 

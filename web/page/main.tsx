@@ -62,6 +62,7 @@ function App({ report }: { report: Report }) {
       } else if (/^[1-6]$/.test(e.key)) go(screens[Number(e.key) - 1], { sys: chosen.value || undefined });
     };
     addEventListener("keydown", onKey);
+    document.getElementById("page")!.dataset.ready = "1"; // keys are heard from here on
     return () => removeEventListener("keydown", onKey);
   }, []);
   useEffect(() => {
@@ -104,7 +105,6 @@ async function start(): Promise<void> {
     setReport(report);
     root.replaceChildren();
     render(<App report={report} />, root);
-    root.dataset.ready = "1";
   } catch (e) {
     const note = document.createElement("p");
     note.className = "warn";

@@ -144,7 +144,7 @@ export interface Gantt {
 }
 
 export interface Outcomes {
-  start: Float64Array; // NaN = never
+  start: Float64Array; // NaN = it never started
   finish: Float64Array;
   run: Float64Array;
   outcome: Ints;
@@ -186,19 +186,41 @@ function since(list: Ints, from: Float64Array, unit: number): Float64Array {
 }
 
 function readJobs(t: Table, unit: number): Jobs {
+  const gpus = t.ints("gpus"), fewer = t.ints("fewer"), more = t.ints("more");
   return {
     n: t.rows, name: t.strings("name"), user: t.strings("user"), model: t.strings("model"), class: t.strings("class"),
-    submit: seconds(t.ints("submit"), unit), deadline: seconds(t.ints("deadline"), unit), gpus: t.ints("gpus"),
-    fewest: t.ints("fewest"), most: t.ints("most"),
+    submit: seconds(t.ints("submit"), unit), deadline: seconds(t.ints("deadline"), unit), gpus,
+    fewest: gpus.map((n, i) => n - fewer[i]), most: gpus.map((n, i) => n + more[i]),
   };
 }
 
-function readOutcomes(t: Table, jobs: Jobs, unit: number): Outcomes {
+/** readOutcomes reads what became of jobs: differences to what their attempts say. */
+function readOutcomes(t: Table, attempts: Table | undefined, runs: Table | undefined, unit: number): Outcomes {
+  const n = t.rows, outcome = t.ints("outcome"), started = t.ints("started");
+  const end = new Float64Array(n), run = new Float64Array(n), service = new Float64Array(n);
+  if (attempts && runs) {
+    const job = attempts.ints("job"), start = attempts.ints("start"), length = attempts.ints("length");
+    const count = attempts.ints("runs"), size = runs.ints("count");
+    for (let i = 0, r = 0; i < attempts.rows; i++) {
+      let width = 0;
+      for (const last = r + count[i]; r < last; r++) width += size[r];
+      if (length[i] < 0) continue;
+      end[job[i]] = start[i] + length[i];
+      run[job[i]] += length[i];
+      service[job[i]] += length[i] * width;
+    }
+  }
+  const moreEnd = t.ints("finish"), moreRun = t.ints("run"), moreService = t.ints("service");
+  const finish = new Float64Array(n), first = new Float64Array(n);
+  for (let i = 0; i < n; i++) {
+    finish[i] = outcome[i] === 0 ? NaN : (end[i] + moreEnd[i]) * unit;
+    first[i] = started[i] ? 0 : NaN;
+    run[i] = (run[i] + moreRun[i]) * unit;
+    service[i] = (service[i] + moreService[i]) * unit;
+  }
   return {
-    start: since(t.ints("start"), jobs.submit, unit), finish: since(t.ints("finish"), jobs.submit, unit),
-    run: seconds(t.ints("run"), unit), outcome: t.ints("outcome"), preemptions: t.ints("preemptions"),
-    migrations: t.ints("migrations"), resizes: t.ints("resizes"), service: seconds(t.ints("service_ms"), 1e-3),
-    lost: seconds(t.ints("lost_ms"), 1e-3), energy: t.ints("energy_j"),
+    start: first, finish, run, outcome, preemptions: t.ints("preemptions"), migrations: t.ints("migrations"),
+    resizes: t.ints("resizes"), service, lost: seconds(t.ints("lost_ms"), 1e-3), energy: t.ints("energy_j"),
   };
 }
 
@@ -280,7 +302,7 @@ export async function read(): Promise<Report> {
   const systems: System[] = [];
   for (let i = 0; i < head.systems.length; i++) parts.push(await decode(`system-${i}`, block(`system-${i}`)));
   head.systems.forEach((h, i) => {
-    const outcomes = readOutcomes(parts[i].get("outcomes")!, jobs, head.unit_s);
+    const outcomes = readOutcomes(parts[i].get("outcomes")!, parts[i].get("attempts"), parts[i].get("runs"), head.unit_s);
     let end = h.losses?.to_s ?? 0;
     for (const t of outcomes.finish) if (t > end) end = t;
     to = Math.max(to, end);

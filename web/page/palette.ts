@@ -12,7 +12,7 @@ export const light: Palette = {
   ground: "#ffffff",
   neutral: "#8a8f98",
   ink: "#1b1f24",
-  hues: ["#4098e0", "#d0466a", "#a99312", "#462473", "#582a3d", "#387200", "#4100ef", "#243f0c"],
+  hues: ["#6b87f9", "#c10000", "#e76406", "#0f6d5c", "#38385d", "#ac8e76", "#4b00f3", "#7c0927"],
 };
 
 export const night: Palette = {

@@ -80,9 +80,6 @@ function Charts({ report, system, args }: { report: Report; system: System; args
       >
         <Chart report={report} gantt={g} sys={chosen.value} name={system.head.name} range={range} onRange={set} by={by} level={level}
           height={height} selected={selected} onSelect={(i) => change({ pick: i < 0 ? undefined : i })} />
-        <ul class="legend">
-          {legend.entries.map((e) => <li key={e.name}><i style={{ background: e.colour }} /><bdi>{e.name.slice(0, 60)}</bdi></li>)}
-        </ul>
       </Figure>
       {system.head.series && <Series system={system} range={range} />}
       {all && all.gpu_hours === 0 && <p class="note">No time passed.</p>}
