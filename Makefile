@@ -47,10 +47,12 @@ build: ## build bin/trainyard, and bin/trainer for the examples
 
 .PHONY: run
 run: build ## compare several systems on a bundled trace, then train ten small jobs for real on four slots
-	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 --system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins
+	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 --system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins \
+		--report bin/compare.html
 	@rm -rf bin/run.state
 	$(BIN) run examples/jobs.yaml --slots 4 --state bin/run.state --system pollux --set '*.interval=1' --set '*.min_run=0' \
-		--set '*.restart_overhead=0.3' --set '*.horizon=10'
+		--set '*.restart_overhead=0.3' --set '*.horizon=10' --report bin/run.html
+	@echo "open in a browser: bin/compare.html bin/run.html"
 
 .PHONY: trust
 trust: build ## show on real processes what README promises: kills, a full disk, a hostile job, preemptions

@@ -2,6 +2,7 @@ package client
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/trainyard/trainyard/cli/term"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -22,6 +23,7 @@ type Work struct {
 	Asked              string // flag that asks for a manager of the command's own; "": none does
 	Dry, JSON, Quiet   bool
 	JobsOut, EventsOut string
+	Report             term.ReportFlags
 
 	Submission func(cmd *cobra.Command, args []string) (api.Submission, error) // reads the jobs that are meant
 	Warn       func(cmd *cobra.Command, jobs []jobfile.Job)                    // warns of what is not there

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/cli/client"
-	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // runFlags are the flags of run as given.
@@ -24,6 +24,7 @@ type runFlags struct {
 	quiet     bool
 	jobsOut   string
 	eventsOut string
+	report    term.ReportFlags
 }
 
 func newRun(alone client.Own) *cobra.Command {
@@ -70,7 +71,8 @@ Exit code: that of a job which failed, from 1 to 125, where it was submitted;
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
-	fs.BoolVar(&f.quiet, "quiet", false, "do not report on stderr what happens")
+	f.report.Define(fs)
+	fs.BoolVar(&f.quiet, "quiet", false, "do not tell on stderr what happens")
 	return cmd
 }
 
@@ -88,13 +90,6 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		defer c.Close()
 		return f.runServed(cmd, c, args)
 	}
-	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json,
-		Quiet: f.quiet, JobsOut: f.jobsOut, EventsOut: f.eventsOut,
-		Submission: f.submission,
-		Warn: func(cmd *cobra.Command, jobs []jobfile.Job) {
-			warnMissing(cmd, jobs)
-			if !f.quiet {
-				fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
-			}
-		}})
+	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json, Quiet: f.quiet,
+		JobsOut: f.jobsOut, EventsOut: f.eventsOut, Report: f.report, Submission: f.submission, Warn: warnMissing})
 }

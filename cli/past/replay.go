@@ -30,6 +30,7 @@ type replayFlags struct {
 	json   bool
 
 	variability string
+	report      term.ReportFlags
 }
 
 func newReplay() *cobra.Command {
@@ -54,10 +55,17 @@ parts, as trainyard-kube --log writes them, is replayed part by part.`,
 	fs.StringVar(&f.variability, "variability", "",
 		"PM scores that the system knew: `FILE` with gpu,node,pm_classA,...")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of a line")
+	f.report.Define(fs)
 	return cmd
 }
 
 func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
+	if err := f.report.Check(); err != nil {
+		return err
+	}
+	if f.report.Path != "" && term.SamePath(f.report.Path, path) {
+		return term.Usagef("--report %s: that is the log that is read, want another file to write", f.report.Path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -84,6 +92,9 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 			return term.Malformed(err)
 		}
 	}
+	if err := f.writeReport(cmd, log, path); err != nil {
+		return err
+	}
 	if f.json {
 		return term.WriteJSON(cmd.OutOrStdout(), replayDocOf(path, parts, hash.Sum()))
 	}
@@ -98,6 +109,17 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 			hash.Sum()))
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
+}
+
+// writeReport writes the report, if one is asked for: the log is read once more.
+func (f *replayFlags) writeReport(cmd *cobra.Command, log io.ReadSeeker, path string) error {
+	if f.report.Path == "" {
+		return nil
+	}
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return f.report.WriteRecorded(log, path, term.CommandOf(cmd))
 }
 
 // part replays the part of a log that r has come to, which started to decide at a record.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -216,8 +217,14 @@ func (f *Own) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err e
 
 // checkOut tries the files to be written once the jobs are done, so that a wrong name is found before anything runs.
 func (f *Own) checkOut(jobs string) error {
-	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut},
-		{What: "--events-out", Path: f.work.EventsOut}} {
+	if err := f.work.Report.Check(); err != nil {
+		return err
+	}
+	if r := f.work.Report.Path; r != "" && (r == f.work.JobsOut || r == f.work.EventsOut) {
+		return term.Usagef("--report and another flag both write %s, want two files", r)
+	}
+	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut}, {What: "--events-out", Path: f.work.EventsOut},
+		{What: "--report", Path: f.work.Report.Path}} {
 		switch {
 		case w.Path == "":
 			continue
@@ -300,7 +307,15 @@ func (f *Own) write(m *manager.Manager, jobs []metrics.Job) error {
 		_, err := io.WriteString(w, term.JobColumns)
 		return cmp.Or(err, term.WriteJobRows(w, f.system, jobs))
 	})
-	return cmp.Or(err, writeFile(f.work.EventsOut, m.WriteLog))
+	err = cmp.Or(err, writeFile(f.work.EventsOut, m.WriteLog))
+	if err != nil || f.work.Report.Path == "" {
+		return err
+	}
+	var log bytes.Buffer
+	if err := m.WriteLog(&log); err != nil {
+		return err
+	}
+	return f.work.Report.WriteRecorded(&log, "the log", nil) // not the command line, which may be that of a job
 }
 
 // writeFile writes a file whole or not at all; without a path it does nothing.

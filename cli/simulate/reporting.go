@@ -3,13 +3,15 @@ package simulate
 import (
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/report"
 )
 
 // report returns what a report shows of the comparison.
-func (c *comparison) report() *report.Report {
-	r := &report.Report{Facts: []report.Fact{
+func (c *comparison) report(cmd *cobra.Command) *report.Report {
+	r := &report.Report{Command: term.CommandOf(cmd), Facts: []report.Fact{
 		{Name: "trace", Text: filepath.Base(c.shared.Trace.Path) + ": " + c.submitted()},
 		{Name: "cluster", Text: filepath.Base(c.size())},
 		{Name: "restart", Text: c.restart()},

@@ -126,7 +126,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	if out.report != nil {
-		if err := f.report.Fill(cmd, out.report, c.report()); err != nil {
+		if err := f.report.Fill(out.report, c.report(cmd)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/report"
 )
 
@@ -42,21 +44,53 @@ func (f *ReportFlags) Create() (*OutFile, error) {
 	return CreateOut(f.Path)
 }
 
-// Fill writes the report of cmd into the file, which has its name only once it is committed.
-func (f *ReportFlags) Fill(cmd *cobra.Command, out *OutFile, r *report.Report) error {
+// Fill writes a report into the file, which has its name only once it is committed.
+func (f *ReportFlags) Fill(out *OutFile, r *report.Report) error {
 	r.Version, r.Anonymous = OwnBuild().Version, f.Anonymous
-	r.Command = commandOf(cmd)
 	if err := r.Write(out); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
+// WriteRecorded writes the report of a run that a log tells of, whole or not at all; nothing if none is asked for.
+func (f *ReportFlags) WriteRecorded(log io.Reader, name string, command []string) error {
+	out, err := f.Create()
+	if out == nil || err != nil {
+		return err
+	}
+	defer out.Discard()
+	r, err := eventlog.NewReader(log, name)
+	if err != nil {
+		return err
+	}
+	s, err := report.Recorded(r)
+	if err != nil {
+		return err
+	}
+	if another, _ := r.Another(); another {
+		return Usagef("--report: the log has several parts, want one")
+	}
+	s.Settings = WithoutFolders(s.Settings)
+	doc := &report.Report{Command: command, Systems: []report.System{s}}
+	h := r.Header()
+	for _, fact := range []report.Fact{{Name: "trace", Text: filepath.Base(h.Trace)}, {Name: "cluster", Text: filepath.Base(h.Cluster)},
+		{Name: "preset", Text: h.Preset}} {
+		if fact.Text != "" && fact.Text != "." {
+			doc.Facts = append(doc.Facts, fact)
+		}
+	}
+	if err := f.Fill(out, doc); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
 // silent are flags that change nothing of what a report shows.
 var silent = []string{"report", "json", "quiet", "jobs-out", "events-out"}
 
-// commandOf returns the command line as given, with the last part of each path alone: a report is sent to others.
-func commandOf(cmd *cobra.Command) []string {
+// CommandOf returns the command line as given, with the last part of each path alone: a report is sent to others.
+func CommandOf(cmd *cobra.Command) []string {
 	words := strings.Fields(cmd.CommandPath())
 	for _, arg := range cmd.Flags().Args() {
 		words = append(words, lastPart(arg))

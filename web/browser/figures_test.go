@@ -211,7 +211,7 @@ func TestKeys(t *testing.T) {
 	b.until(`document.querySelector("h1").textContent.startsWith("Job ")`)
 	job := value[string](b, `document.querySelector("h1").textContent`)
 	b.do(chromedp.Reload())
-	b.until(`document.querySelector("h1")?.textContent === ` + quoted(job))
+	b.until(`document.getElementById("page").dataset.ready === "1" && document.querySelector("h1")?.textContent === ` + quoted(job))
 	b.do(chromedp.KeyEvent(kb.Escape))
 	b.until(`document.querySelector("#shown")?.textContent === ` + quoted(shown))
 	b.do(chromedp.KeyEvent("2"))

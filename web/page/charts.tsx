@@ -57,7 +57,7 @@ export function Plot(p: PlotProps) {
         axes: [
           {
             ...axis, space: 70, filter: (_u, list) => list,
-            values: (_u, list) => list.map((v) => (v === null ? "" : p.xText(v))),
+            values: (u, list) => list.map((v) => (v === null || u.valToPos(v, "x") > u.over.clientWidth - 26 ? "" : p.xText(v))),
             splits: p.xTicks && (p.logX
               ? (u) => logTicks(u.scales.x.min ?? 1, u.scales.x.max ?? 10)
               : (u) => p.xTicks!(u.scales.x.min ?? 0, u.scales.x.max ?? 1, Math.max(2, Math.floor(width / 110)))),

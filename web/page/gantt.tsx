@@ -222,9 +222,9 @@ function drawOver(c: HTMLCanvasElement, p: Props, v: View, level: Level, pal: Pa
   const k = plot / (v.t1 - v.t0), row = v.row / ratio;
   ctx.textAlign = "center";
   let free = SIDE;
-  for (const t of ticks(v.t0, v.t1, Math.max(2, Math.floor(plot / 90)))) {
+  for (const t of ticks(v.t0, v.t1, Math.max(3, Math.floor(plot / 90)))) {
     const x = SIDE + (t - v.t0) * k, text = at(t), half = ctx.measureText(text).width / 2;
-    if (x - half < free || x + half > width) continue;
+    if (x - half < free && free > SIDE || x + half > width) continue;
     free = x + half + 12;
     ctx.fillText(text, x, inner + 13);
     ctx.fillRect(x, inner, 1, 4);
