@@ -75,7 +75,7 @@ function Charts({ report, system, args }: { report: Report; system: System; args
       <Figure
         title={`GPUs of ${system.head.name}`}
         says={`${count(g.attempts.n)} attempts of ${count(report.jobs.n)} jobs on ${count(g.rows)} GPUs of ${count(g.nodes.length)} ` +
-          `nodes; work went on in ${percent(busy)} of their time. Pale: starting or stopping. Striped: lost later. Hatched: no job may use it.`}
+          `node${g.nodes.length === 1 ? "" : "s"}; work went on in ${percent(busy)} of their time. Pale: starting or stopping. Striped: lost later. Hatched: no job may use it.`}
         head={[by, "GPU-hours"]} rows={legend.entries.map((e) => [e.name, trim(e.hours, 5)])}
       >
         <Chart report={report} gantt={g} sys={chosen.value} name={system.head.name} range={range} onRange={set} by={by} level={level}
