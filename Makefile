@@ -47,8 +47,8 @@ build: ## build bin/trainyard, and bin/trainer for the examples
 
 .PHONY: run
 run: build ## compare several systems on a bundled trace, then train ten small jobs for real on four slots
-	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 --system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins \
-		--report bin/compare.html
+	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 \
+		--system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins --report bin/compare.html
 	@rm -rf bin/run.state
 	$(BIN) run examples/jobs.yaml --slots 4 --state bin/run.state --system pollux --set '*.interval=1' --set '*.min_run=0' \
 		--set '*.restart_overhead=0.3' --set '*.horizon=10' --report bin/run.html

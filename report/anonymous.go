@@ -28,7 +28,9 @@ func (n *numbering) of(name string) string {
 func (r *Report) nameless() *Report {
 	a := *r
 	a.Command, a.Systems = nil, slices.Clone(r.Systems)
-	a.Facts = slices.DeleteFunc(slices.Clone(r.Facts), func(f Fact) bool { return f.Name == "trace" || f.Name == "cluster" })
+	a.Facts = slices.DeleteFunc(slices.Clone(r.Facts), func(f Fact) bool {
+		return f.Name == "trace" || f.Name == "cluster"
+	})
 	user, model, class := numbering{word: "user"}, numbering{word: "model"}, numbering{word: "class"}
 	for i := range a.Systems {
 		s := &a.Systems[i]

@@ -94,15 +94,15 @@ func (r *Report) title() string {
 // plain is the headline table, for a browser that cannot show the page.
 func (r *Report) plain() string {
 	var b strings.Builder
-	b.WriteString("<main class=\"plain\">\n<h1>Trainyard</h1>\n<p>This page needs scripts, and a browser of 2023 or later, " +
-		"to show its pictures. These are its headline figures.</p>\n<table>\n<tr><th>system</th><th>jobs</th>" +
+	b.WriteString("<main class=\"plain\">\n<h1>Trainyard</h1>\n<p>This page needs scripts, and a browser of 2023 or " +
+		"later, to show its pictures. These are its headline figures.</p>\n<table>\n<tr><th>system</th><th>jobs</th>" +
 		"<th>finished</th><th>mean JCT, s</th><th>median JCT, s</th><th>p95 JCT, s</th><th>mean queue, s</th>" +
 		"<th>preemptions</th></tr>\n")
 	for i := range r.Systems {
 		s := &r.Systems[i].Result
 		fmt.Fprintf(&b, "<tr><td>%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"+
-			"<td>%d</td></tr>\n", html.EscapeString(r.Systems[i].Name), s.Jobs, s.Finished, s.AvgJCT, s.P50JCT, s.P95JCT,
-			s.AvgQueue, s.Preemptions)
+			"<td>%d</td></tr>\n", html.EscapeString(r.Systems[i].Name), s.Jobs, s.Finished, s.AvgJCT, s.P50JCT,
+			s.P95JCT, s.AvgQueue, s.Preemptions)
 	}
 	b.WriteString("</table>\n</main>\n")
 	return b.String()

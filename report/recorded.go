@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/metrics/timeline"
 )
 
-// Recorded returns the run that a log tells of, as it was, without deciding anything again. A log that starts in the
+// Recorded returns the run in a log as it was, without deciding anything again. A log that starts in the
 // middle of a run is an error: figures would be of a part of each job's life.
 func Recorded(r *eventlog.Reader) (System, error) {
 	h := r.Header()

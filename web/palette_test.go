@@ -34,8 +34,8 @@ func contrast(a, b linear) float64 {
 	return (max(x, y) + .05) / (min(x, y) + .05)
 }
 
-// sights are normal vision and three deficiencies (Machado et al., TVCG 2009, severity 1).
-var sights = map[string][9]float64{
+// eyes are normal vision and three deficiencies (Machado et al., TVCG 2009, severity 1).
+var eyes = map[string][9]float64{
 	"normal":       {1, 0, 0, 0, 1, 0, 0, 0, 1},
 	"protanopia":   {.152286, 1.052583, -.204868, .114503, .786281, .099216, -.003882, -.048116, 1.051998},
 	"deuteranopia": {.367322, .860646, -.227968, .280085, .672501, .047413, -.011820, .042940, .968881},
@@ -124,7 +124,8 @@ func TestPalette(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	palettes := regexp.MustCompile(`(?s)export const (\w+): Palette = \{(.*?)\n\};`).FindAllStringSubmatch(string(source), -1)
+	one := regexp.MustCompile(`(?s)export const (\w+): Palette = \{(.*?)\n\};`)
+	palettes := one.FindAllStringSubmatch(string(source), -1)
 	if len(palettes) != 2 {
 		t.Fatalf("%d palettes, want two", len(palettes))
 	}
@@ -141,10 +142,10 @@ func TestPalette(t *testing.T) {
 				t.Errorf("%s: %s on %s: %.2f to 1, want at least 3", p[1], a, all[0], x)
 			}
 			for _, b := range list[:i] {
-				for sight, m := range sights {
+				for eye, m := range eyes {
 					d := ciede2000(colourOf(t, a).seenBy(m).lab(), colourOf(t, b).seenBy(m).lab())
 					if d < 15 {
-						t.Errorf("%s: %s and %s differ by %.1f to %s vision, want at least 15", p[1], a, b, d, sight)
+						t.Errorf("%s: %s and %s differ by %.1f to %s vision, want at least 15", p[1], a, b, d, eye)
 					}
 				}
 			}

@@ -60,11 +60,8 @@ parts, as trainyard-kube --log writes them, is replayed part by part.`,
 }
 
 func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
-	if err := f.report.Check(); err != nil {
+	if err := f.checkReport(path); err != nil {
 		return err
-	}
-	if f.report.Path != "" && term.SamePath(f.report.Path, path) {
-		return term.Usagef("--report %s: that is the log that is read, want another file to write", f.report.Path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -98,17 +95,22 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if f.json {
 		return term.WriteJSON(cmd.OutOrStdout(), replayDocOf(path, parts, hash.Sum()))
 	}
-	text := ""
-	for i := range parts {
-		if len(parts) > 1 {
+	if len(parts) > 1 {
+		text := ""
+		for i := range parts {
 			text += fmt.Sprintf("%s: line %d: %s\n", path, parts[i].Line, parts[i])
 		}
-	}
-	if len(parts) > 1 {
-		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts),
-			hash.Sum()))
+		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts), hash.Sum()))
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
+}
+
+// checkReport refuses a report that would be written to no file, or over the log.
+func (f *replayFlags) checkReport(log string) error {
+	if f.report.Path != "" && term.SamePath(f.report.Path, log) {
+		return term.Usagef("--report %s: that is the log that is read, want another file to write", f.report.Path)
+	}
+	return f.report.Check()
 }
 
 // writeReport writes the report, if one is asked for: the log is read once more.

@@ -223,8 +223,8 @@ func (f *Own) checkOut(jobs string) error {
 	if r := f.work.Report.Path; r != "" && (r == f.work.JobsOut || r == f.work.EventsOut) {
 		return term.Usagef("--report and another flag both write %s, want two files", r)
 	}
-	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut}, {What: "--events-out", Path: f.work.EventsOut},
-		{What: "--report", Path: f.work.Report.Path}} {
+	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.work.JobsOut},
+		{What: "--events-out", Path: f.work.EventsOut}, {What: "--report", Path: f.work.Report.Path}} {
 		switch {
 		case w.Path == "":
 			continue

@@ -21,7 +21,8 @@ type ReportFlags struct {
 
 // Define adds the flags.
 func (f *ReportFlags) Define(fs *pflag.FlagSet) {
-	fs.StringVar(&f.Path, "report", "", "write what a browser shows of it to `FILE.html`: one file that asks no one for anything")
+	fs.StringVar(&f.Path, "report", "",
+		"write what a browser shows of it to `FILE.html`: one file that asks no one for anything")
 	fs.BoolVar(&f.Anonymous, "anonymous", false, "number jobs, users, models and nodes in the report")
 }
 
@@ -53,7 +54,7 @@ func (f *ReportFlags) Fill(out *OutFile, r *report.Report) error {
 	return out.Flush()
 }
 
-// WriteRecorded writes the report of a run that a log tells of, whole or not at all; nothing if none is asked for.
+// WriteRecorded writes the report of the run in a log, whole or not at all; nothing if none is asked for.
 func (f *ReportFlags) WriteRecorded(log io.Reader, name string, command []string) error {
 	out, err := f.Create()
 	if out == nil || err != nil {
@@ -74,8 +75,8 @@ func (f *ReportFlags) WriteRecorded(log io.Reader, name string, command []string
 	s.Settings = WithoutFolders(s.Settings)
 	doc := &report.Report{Command: command, Systems: []report.System{s}}
 	h := r.Header()
-	for _, fact := range []report.Fact{{Name: "trace", Text: filepath.Base(h.Trace)}, {Name: "cluster", Text: filepath.Base(h.Cluster)},
-		{Name: "preset", Text: h.Preset}} {
+	for _, fact := range []report.Fact{{Name: "trace", Text: filepath.Base(h.Trace)},
+		{Name: "cluster", Text: filepath.Base(h.Cluster)}, {Name: "preset", Text: h.Preset}} {
 		if fact.Text != "" && fact.Text != "." {
 			doc.Facts = append(doc.Facts, fact)
 		}

@@ -42,6 +42,8 @@ type buckets struct {
 	from  sched.Time
 	width time.Duration
 	rows  [][]Area // by row, then bucket
+
+	joules energy // drawn meanwhile
 }
 
 func newBuckets(from sched.Time, rows int) *buckets {
@@ -86,7 +88,8 @@ func (b *buckets) widen() {
 
 // clone returns a copy that may be added to.
 func (b *buckets) clone() *buckets {
-	c := &buckets{b.from, b.width, make([][]Area, len(b.rows))}
+	c := newBuckets(b.from, len(b.rows))
+	c.width = b.width
 	for r, list := range b.rows {
 		c.rows[r] = append([]Area(nil), list...)
 	}

@@ -22,8 +22,7 @@ type Timeline struct {
 	arena []Run
 	users sched.Names
 
-	class  []Class      // by GPU
-	since  []sched.Time // by GPU: of its class
+	gpus   []gpu // by number
 	counts [kinds]int
 	idle   []int  // by node: idle GPUs
 	free   []free // by type
@@ -31,7 +30,7 @@ type Timeline struct {
 	open   []sched.JobID // that are to hold other GPUs than they do
 	stale  bool          // the classes of idle GPUs are to be found again
 
-	begun   bool
+	started bool
 	any     bool // a job has arrived
 	now     sched.Time
 	first   sched.Time // of the first arrival
@@ -39,7 +38,6 @@ type Timeline struct {
 	now1    step       // what is so now
 	pending []step     // since end
 	known   *buckets   // rows: classes but the first four, held, queue of jobs, queue of GPUs
-	joules  energy
 }
 
 // Node is a node of the cluster.
@@ -69,8 +67,8 @@ type step struct {
 
 // Log folds one event.
 func (t *Timeline) Log(v *sched.View, e *sched.Event) {
-	if !t.begun {
-		t.begin(v, e)
+	if !t.started {
+		t.start(v, e)
 	}
 	if e.Time > t.now {
 		t.advance(e.Time)
@@ -93,9 +91,9 @@ func (t *Timeline) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// begin takes what there is before the first event, of a log that does not start with an empty cluster.
-func (t *Timeline) begin(v *sched.View, e *sched.Event) {
-	t.begun, t.Types = true, slices.Clone(v.Types)
+// start takes what there is before the first event, of a log that does not start with an empty cluster.
+func (t *Timeline) start(v *sched.View, e *sched.Event) {
+	t.started, t.Types = true, slices.Clone(v.Types)
 	for id := range v.Jobs {
 		if e.Kind == sched.JobArrived && int(e.Job) == id {
 			continue
@@ -151,7 +149,7 @@ func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
 			t.any, t.first, t.now, t.end = true, e.Time, e.Time, e.Time
 		}
 	case sched.AttemptStarted:
-		t.started(v, e)
+		t.cameUp(v, e)
 	case sched.Progressed:
 		t.reported(v, e.Job)
 	case sched.AttemptEnded, sched.StartFailed:
@@ -232,7 +230,7 @@ func (t *Timeline) flush() {
 		}
 		t.known.add(queueJobs, s.from, s.to, s.jobs)
 		t.known.add(queueGPUs, s.from, s.to, s.gpus)
-		t.joules.add(t.known, s)
+		t.known.joules.add(t.known, s)
 	}
 	t.pending, t.end = t.pending[:0], t.now
 }

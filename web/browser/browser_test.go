@@ -135,7 +135,8 @@ func (b *browser) show(path string) {
 // until waits until an expression is true.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience))); err != nil {
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
+	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
 }
@@ -152,7 +153,7 @@ func (b *browser) goTo(hash string) {
 func (b *browser) drawn() {
 	b.t.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](
-		"new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 0))))",
+		"new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0, true))))",
 		chromedp.EvalAwaitPromise)); err != nil {
 		b.t.Fatal(err)
 	}

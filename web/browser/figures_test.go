@@ -59,8 +59,8 @@ func TestFigures(t *testing.T) {
 	}
 	for i, r := range doc.Results {
 		b.goTo("#/losses?sys=" + string(rune('0'+i)))
-		by := value[map[string]float64](b, `Object.fromEntries([...document.querySelectorAll("#losses [data-class]")].map(
-			x => [x.dataset.class, Number(x.dataset.value)]))`)
+		by := value[map[string]float64](b, `Object.fromEntries(
+			[...document.querySelectorAll("#losses [data-class]")].map(x => [x.dataset.class, Number(x.dataset.value)]))`)
 		sum := 0.0
 		for class, hours := range by {
 			if class != "all" {
@@ -80,7 +80,8 @@ func TestFigures(t *testing.T) {
 }
 
 // hostile are names that a page must show as they are.
-var hostile = []string{`</script><img src=x onerror=hacked=1>`, `<!--<script>hacked=1</script>`, `"'` + "`" + `${hacked=1}`,
+var hostile = []string{`</script><img src=x onerror=hacked=1>`, `<!--<script>hacked=1</script>`,
+	`"'` + "`" + `${hacked=1}`,
 	`javascript:hacked=1`, "\u202eevil\u202c", "🚂🚃🚃", `=1+2`, `{"a":"<b>"}`, strings.Repeat("long ", 800)}
 
 // Ensure that names of jobs, users and models are text wherever they are shown, that a script that is put into the page
@@ -92,11 +93,12 @@ func TestHostileNames(t *testing.T) {
 	for i, name := range hostile {
 		trace.WriteString(cell(name) + ",0,1," + string(rune('1'+i)) + "0," + cell(name) + "," + cell(name) + "\n")
 	}
-	args := []string{"simulate", "--trace", written(t, "hostile.csv", trace.String()), "--cluster", "2x2", "--system", "fifo,las"}
+	args := []string{"simulate", "--trace", written(t, "hostile.csv", trace.String()), "--cluster", "2x2",
+		"--system", "fifo,las"}
 	b := open(t, 1280, 900, false)
 	b.show(report(t, args...))
-	for _, hash := range []string{"#/compare", "#/time?by=user", "#/time?by=model&level=jobs", "#/jobs", "#/job?id=0", "#/job?id=8",
-		"#/losses", "#/people", "#/about"} {
+	for _, hash := range []string{"#/compare", "#/time?by=user", "#/time?by=model&level=jobs", "#/jobs", "#/job?id=0",
+		"#/job?id=8", "#/losses", "#/people", "#/about"} {
 		b.goTo(hash)
 	}
 	b.goTo("#/jobs")
@@ -107,10 +109,10 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	b.shot("hostile")
-	value[bool](b, `(() => { try { const s = document.createElement("script"); s.append("window.hacked = 1"); document.body.append(s) }
-		catch {} ; return true })()`)
-	value[bool](b, `(() => { try { document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.hacked = 1'>") }
-		catch {} ; return true })()`)
+	value[bool](b, `(() => { try { const s = document.createElement("script"); s.append("window.hacked = 1");
+		document.body.append(s) } catch {} ; return true })()`)
+	value[bool](b, `(() => { try { document.body.insertAdjacentHTML("beforeend",
+		"<img src=x onerror='window.hacked = 1'>") } catch {} ; return true })()`)
 	b.drawn()
 	if value[bool](b, `window.hacked !== undefined || document.images.length > 0`) {
 		t.Error("a script that was put into the page ran, or an image came to be")
@@ -131,7 +133,8 @@ func TestHostileNames(t *testing.T) {
 
 // Ensure that a damaged block is an error that names it, above the plain table.
 func TestDamaged(t *testing.T) {
-	whole, err := os.ReadFile(report(t, "simulate", "--trace", "examples/testbed.csv", "--cluster", "15x4", "--system", "fifo"))
+	whole, err := os.ReadFile(report(t, "simulate", "--trace", "examples/testbed.csv", "--cluster", "15x4",
+		"--system", "fifo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +153,10 @@ func TestDamaged(t *testing.T) {
 
 // Ensure that named points of a small run have the colours of their bars: whole, zoomed, and on a dense screen.
 func TestPixels(t *testing.T) {
-	trace := written(t, "small.csv", "job_id,submit_s,num_gpus,duration_s,user\na,0,4,100,ann\nb,0,4,50,bob\nc,0,2,20,cid\n")
-	path := report(t, "simulate", "--trace", trace, "--cluster", "1x4", "--system", "fifo", "--set", "*.restart_overhead=0")
+	trace := written(t, "small.csv",
+		"job_id,submit_s,num_gpus,duration_s,user\na,0,4,100,ann\nb,0,4,50,bob\nc,0,2,20,cid\n")
+	path := report(t, "simulate", "--trace", trace, "--cluster", "1x4", "--system", "fifo",
+		"--set", "*.restart_overhead=0")
 	for _, scale := range []float64{1, 2} {
 		b := open(t, 1000, 800, false)
 		b.do(chromedp.EmulateViewport(1000, 800, chromedp.EmulateScale(scale)))
@@ -168,7 +173,8 @@ func TestPixels(t *testing.T) {
 			}{{95, 0, "#6b87f9"}, {95, 3, "#6b87f9"}, {125, 0, "#c10000"}, {125, 3, "#c10000"}, {155, 0, "#e76406"},
 				{155, 1, "#e76406"}, {155, 2, "#ffffff"}, {155, 3, "#ffffff"}} {
 				got := value[string](b, `((at, row) => { const c = document.querySelector("canvas.base");
-					const d = c.getContext("2d").getImageData(Math.floor(at * c.width), Math.floor((row + .4) / 4 * c.height), 1, 1).data;
+					const y = Math.floor((row + .4) / 4 * c.height);
+					const d = c.getContext("2d").getImageData(Math.floor(at * c.width), y, 1, 1).data;
 					return "#" + [d[0], d[1], d[2]].map(x => x.toString(16).padStart(2, "0")).join("") })(`+
 					number((p.at-view.t0)/(view.t1-view.t0))+`, `+number(float64(p.gpu))+`)`)
 				if got != p.want {
@@ -177,7 +183,8 @@ func TestPixels(t *testing.T) {
 			}
 		}
 		b.goTo("#/time?by=user&t0=0&t1=170")
-		b.do(chromedp.MouseClickXY(300, value[float64](b, `document.querySelector(".gantt").getBoundingClientRect().top + 20`)))
+		top := value[float64](b, `document.querySelector(".gantt").getBoundingClientRect().top`)
+		b.do(chromedp.MouseClickXY(300, top+20))
 		b.until(`document.querySelector(".said").textContent.startsWith("Job a,")`)
 	}
 }
@@ -211,7 +218,8 @@ func TestKeys(t *testing.T) {
 	b.until(`document.querySelector("h1").textContent.startsWith("Job ")`)
 	job := value[string](b, `document.querySelector("h1").textContent`)
 	b.do(chromedp.Reload())
-	b.until(`document.getElementById("page").dataset.ready === "1" && document.querySelector("h1")?.textContent === ` + quoted(job))
+	b.until(`document.getElementById("page").dataset.ready === "1"`)
+	b.until(`document.querySelector("h1")?.textContent === ` + quoted(job))
 	b.do(chromedp.KeyEvent(kb.Escape))
 	b.until(`document.querySelector("#shown")?.textContent === ` + quoted(shown))
 	b.do(chromedp.KeyEvent("2"))

@@ -1,5 +1,5 @@
-// Command bundle makes the page of Trainyard: it bundles page/main.tsx and page/style.css of the folder above into dist.
-// The same sources give the same bytes.
+// Command bundle makes the page of Trainyard: it bundles page/main.tsx and page/style.css of the folder above into
+// dist. The same sources give the same bytes.
 package main
 
 import (

@@ -49,8 +49,8 @@ func (t *Timeline) Series() Series {
 		s.Queue = append(s.Queue, mean(queueJobs, i))
 		s.Asked = append(s.Asked, mean(queueGPUs, i))
 	}
-	if t.joules.any {
-		list := t.joules.at(b)
+	if b.joules.any {
+		list := b.joules.at(b)
 		for i := range n {
 			watts := 0.0
 			if i < len(list) {

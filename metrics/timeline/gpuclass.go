@@ -6,6 +6,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// gpu is what a GPU is, and since when.
+type gpu struct {
+	class Class
+	since sched.Time
+}
+
 // refreshNode looks at the GPUs of a node again, and at the jobs that are to hold other GPUs than they do: where GPUs
 // may not be given to jobs any more, the engine takes such targets back.
 func (t *Timeline) refreshNode(v *sched.View, n sched.NodeID) {
@@ -55,19 +61,18 @@ func cmpOr(name, was string) string {
 
 // refreshGPU takes the class of a GPU.
 func (t *Timeline) refreshGPU(v *sched.View, g sched.GPUID) {
-	for int(g) >= len(t.class) {
-		t.class, t.since = append(t.class, gone), append(t.since, 0)
+	for int(g) >= len(t.gpus) {
+		t.gpus = append(t.gpus, gpu{class: gone})
 		t.counts[gone]++
 	}
-	was, now := t.class[g], classOf(v, g)
+	was, now := t.gpus[g].class, classOf(v, g)
 	if was == now {
 		return
 	}
-	t.spells = spelled(t.spells, g, was, t.since[g], v.Now)
-	t.since[g] = v.Now
+	t.spells = spelled(t.spells, g, was, t.gpus[g].since, v.Now)
+	t.gpus[g].class, t.gpus[g].since = now, v.Now
 	t.counts[was]--
 	t.counts[now]++
-	t.class[g] = now
 	t.stale = true
 	n := v.GPUs[g].Node
 	switch {
@@ -145,7 +150,8 @@ func spelled(list []Spell, g sched.GPUID, c Class, since, now sched.Time) []Spel
 	}
 	if n := len(list); n > 0 {
 		last := &list[n-1]
-		if last.Class == c && last.From == since && last.To == now && last.GPUs.First+sched.GPUID(last.GPUs.Count) == g {
+		next := last.GPUs.First + sched.GPUID(last.GPUs.Count)
+		if last.Class == c && last.From == since && last.To == now && next == g {
 			last.GPUs.Count++
 			return list
 		}
@@ -156,8 +162,8 @@ func spelled(list []Spell, g sched.GPUID, c Class, since, now sched.Time) []Spel
 // Spells returns the times in which GPUs were given to no job, up to the last event about a job that was not done.
 func (t *Timeline) Spells() []Spell {
 	list := slices.Clone(t.spells)
-	for g, c := range t.class {
-		list = spelled(list, sched.GPUID(g), c, t.since[g], max(t.end, t.since[g]))
+	for g, x := range t.gpus {
+		list = spelled(list, sched.GPUID(g), x.class, x.since, max(t.end, x.since))
 	}
 	return list
 }

@@ -120,8 +120,8 @@ func (t *Timeline) ordered(v *sched.View, id sched.JobID, at sched.Time) {
 	}
 }
 
-// started notes that an attempt is up, and from when on it works.
-func (t *Timeline) started(v *sched.View, e *sched.Event) {
+// cameUp notes that an attempt is up, and from when on it works.
+func (t *Timeline) cameUp(v *sched.View, e *sched.Event) {
 	j, a := &v.Jobs[e.Job], t.liveAttempt(e.Job)
 	if a == nil {
 		return
