@@ -15,6 +15,9 @@ LINT_VERSION := 2.15.0
 # The root module and every nested one that exists (kube/ has its own go.mod).
 MODULES := . $(patsubst %/go.mod,%,$(wildcard */go.mod))
 
+# Modules for the page, which its users need not build: the bundler, and tests in a browser.
+PAGE_MODULES := web/bundle web/browser
+
 # Packages with goroutines, where the race detector can find something. The decision core is one goroutine by rule
 # (internal/layertest checks it), so racing it would only cost time. Folders that do not exist yet are left out.
 RACE_DIRS := api driver/local driver/drivertest host manager cli/experiment examples/trainer
@@ -62,6 +65,7 @@ trust: build ## show on real processes what README promises: kills, a full disk,
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
+	@echo "left out: tests of reports in a browser; make test-browser runs them where chromium is" >&2
 	@if [ -z "$${TRAINYARD_KUBE_BINS:-}" ] && [ ! -e bin/kube/current ]; then \
 		echo "left out: tests on a real Kubernetes control plane; make kube-bins builds one (13 minutes of CPU), make test-kube runs them" >&2; \
 	elif [ "$$(id -u)" != 0 ] || ! command -v runc >/dev/null; then \
@@ -92,7 +96,7 @@ fmt: ## fail when a file is not formatted by gofmt
 
 .PHONY: vet
 vet: ## go vet
-	@for m in $(MODULES); do (cd "$$m" && $(GO) vet ./...); done
+	@for m in $(MODULES) $(PAGE_MODULES); do (cd "$$m" && $(GO) vet ./...); done
 
 .PHONY: layers
 layers: ## check the table of layers and the rules of the pure packages
@@ -110,7 +114,7 @@ lints: ## check width, complexity, sizes, words, names, dead and duplicate code 
 
 .PHONY: lint
 lint: tools ## golangci-lint
-	@for m in $(MODULES); do (cd "$$m" && $(LINT) run --config "$(CURDIR)/.golangci.yml" ./...); done
+	@for m in $(MODULES) $(PAGE_MODULES); do (cd "$$m" && $(LINT) run --config "$(CURDIR)/.golangci.yml" ./...); done
 
 .PHONY: test-invariants
 test-invariants: ## run the tests with the costly checks of -tags invariants
@@ -163,6 +167,20 @@ test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GP
 	@hack/controlplane/build control node
 	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestReal' ./internal/realnode ./e2e
 
+.PHONY: web
+web: ## bundle the page of reports into web/dist, which is committed (needs npm)
+	@cd web && npm ci --ignore-scripts --no-audit --no-fund && npx --no-install tsc --noEmit
+	@cd web/bundle && $(GO) run .
+
+.PHONY: page
+page: web ## fail when web/dist is not what the sources of the page give
+	@git diff --exit-code --stat -- web/dist && test -z "$$(git ls-files --others --exclude-standard web/dist)" || \
+		{ echo "web/dist is not what web/page gives: run make web, and commit it"; exit 1; }
+
+.PHONY: test-browser
+test-browser: ## open reports in a real Chromium; screenshots stay in bin/shots
+	@cd web/browser && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+
 .PHONY: handover
 handover: ## hand running jobs over from the program of BASE=COMMIT to this one, and back
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
@@ -188,5 +206,5 @@ tools: ## install the linter in bin/tools, if this version is not there
 
 .PHONY: clean
 clean: ## remove what was built; the linter and Kubernetes stay in bin/tools and bin/kube
-	rm -rf $(BIN) bin/trainer bin/run.state dist
+	rm -rf $(BIN) bin/trainer bin/run.state bin/compare.html bin/run.html bin/shots bin/browser-trainyard dist
 	find . -name .git -prune -o \( -name '*.test' -o -name '*.prof' \) -type f -exec rm -f {} +

@@ -106,7 +106,8 @@ func (r *Report) head(u unit) *headDoc {
 	h := &headDoc{Schema: "trainyard.report/v1", Version: r.Version, Command: r.Command, Facts: r.Facts,
 		Notes: append([]string{}, r.Notes...), Anonymous: r.Anonymous, Unit: u.of.Seconds(), Rounded: u.rounded,
 		Reasons:  words(sched.WhyNoRoom+1, sched.ReasonCode.String),
-		Outcomes: words(sched.RejectedJob+1, sched.Outcome.String), Classes: words(timeline.Classes, timeline.Class.String), Types: []string{}}
+		Outcomes: words(sched.RejectedJob+1, sched.Outcome.String),
+		Classes:  words(timeline.Classes, timeline.Class.String), Types: []string{}}
 	for i := range r.Systems {
 		s := &r.Systems[i]
 		d := systemDoc{Name: s.Name, Settings: s.Settings, Engine: s.Engine, LogHash: s.LogHash, Result: s.Result}

@@ -76,7 +76,7 @@ type browser struct {
 }
 
 // patience bounds what no test waits for in earnest: a page that never becomes what it should be.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // open starts a browser whose window has a size in CSS pixels.
 func open(t *testing.T, width, height int64, dark bool) *browser {

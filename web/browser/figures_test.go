@@ -60,7 +60,8 @@ func TestFigures(t *testing.T) {
 	for i, r := range doc.Results {
 		b.goTo("#/losses?sys=" + string(rune('0'+i)))
 		by := value[map[string]float64](b, `Object.fromEntries(
-			[...document.querySelectorAll("#losses [data-class]")].map(x => [x.dataset.class, Number(x.dataset.value)]))`)
+			[...document.querySelectorAll("#losses [data-class]")].map(
+			x => [x.dataset.class, Number(x.dataset.value)]))`)
 		sum := 0.0
 		for class, hours := range by {
 			if class != "all" {
