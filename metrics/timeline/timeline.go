@@ -73,7 +73,7 @@ func (t *Timeline) Log(v *sched.View, e *sched.Event) {
 	if e.Time > t.now {
 		t.advance(e.Time)
 	}
-	if t.concernsJob(v, e) {
+	if t.concernsJob(e) {
 		t.flush()
 	}
 	if e.Kind.Form().Job != sched.NotNamed && e.Job >= 0 && int(e.Job) < len(v.Jobs) {
@@ -123,7 +123,7 @@ func (t *Timeline) start(v *sched.View, e *sched.Event) {
 
 // concernsJob reports whether e is about a job that is not done. As long as such events come, time counts: what nodes
 // do afterwards is no part of the run.
-func (t *Timeline) concernsJob(v *sched.View, e *sched.Event) bool {
+func (t *Timeline) concernsJob(e *sched.Event) bool {
 	if e.Kind == sched.JobArrived {
 		return true
 	}
