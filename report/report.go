@@ -123,7 +123,7 @@ func (r *Report) head(u unit) *headDoc {
 
 func lossesOf(l *timeline.Losses) *lossesDoc {
 	d := &lossesDoc{From: l.From.Seconds(), To: l.To.Seconds(), All: l.All.Hours(), Users: []userDoc{},
-		Width: l.Width.Seconds()}
+		Width: l.Width.Seconds(), Over: [][]float64{}}
 	for c := range timeline.Classes {
 		d.Classes = append(d.Classes, l.By[c].Hours())
 		over := []float64{}
@@ -148,6 +148,9 @@ func seriesOf(s timeline.Series) *seriesDoc {
 		from []float64
 		to   *[]float64
 	}{{s.Held, &d.Held}, {s.GPUs, &d.GPUs}, {s.Queue, &d.Queue}, {s.Asked, &d.Asked}, {s.Watts, &d.Watts}} {
+		if c.to != &d.Watts {
+			*c.to = []float64{}
+		}
 		for _, x := range c.from {
 			*c.to = append(*c.to, rounded(x))
 		}

@@ -49,7 +49,9 @@ export function Compare({ report }: { report: Report }) {
       />
       {!same && <p class="warn">The systems finished different sets of jobs: their averages are over different jobs, and rank nothing.</p>}
       {report.head.notes.map((n) => <p class="note" key={n}>{n}</p>)}
-      <Distributions report={report} />
+      {systems.some((s) => s.result.finished > 0)
+        ? <Distributions report={report} />
+        : <p class="note">No job finished: there is no distribution to show.</p>}
       {systems.length > 1 && same && <Gains report={report} />}
     </>
   );

@@ -1,5 +1,6 @@
 // The filter of the jobs table: words that must be in the name, user:ann, model:bert, state:failed, gpus>4, wait>3600.
 
+import { whole } from "./format";
 import type { Report, System } from "./model";
 
 export type Test = (job: number) => boolean;
@@ -18,10 +19,10 @@ export function numberOf(r: Report, s: System, j: number, name: string): number 
     case "submit":
       return r.jobs.submit[j];
     case "jct":
-      return jct;
+      return whole(jct, r.head.unit_s);
     case "wait":
     case "queue":
-      return jct - o.run[j];
+      return whole(jct - o.run[j], r.head.unit_s);
     case "run":
       return o.run[j];
     case "preempted":

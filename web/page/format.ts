@@ -27,6 +27,16 @@ export function count(n: number): string {
   return Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
+/** many writes a number of things. */
+export function many(n: number, word: string): string {
+  return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+}
+
+/** whole takes away what sums of seconds leave behind: times are whole multiples of the unit. */
+export function whole(s: number, unit: number): number {
+  return Math.round(s / unit) * unit;
+}
+
 export function percent(x: number): string {
   if (!Number.isFinite(x)) return "–";
   const p = x * 100;
@@ -55,5 +65,6 @@ export function at(s: number): string {
   const whole = Math.floor(s + 1e-9), two = (n: number) => String(n).padStart(2, "0");
   const days = Math.floor(whole / 86400), rest = whole % 86400;
   const clock = `${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`;
-  return days > 0 ? `${days}d ${clock}` : clock;
+  if (days > 0) return rest === 0 ? `${days}d` : `${days}d ${clock}`;
+  return clock;
 }

@@ -18,7 +18,7 @@ interface Column {
 }
 
 const figure = (key: string, name: string, text: (x: number) => string): Column => ({
-  key, name, wide: "minmax(70px, 1fr)", text: (r, s, j) => text(numberOf(r, s, j, key)), value: (r, s, j) => numberOf(r, s, j, key),
+  key, name, wide: "minmax(92px, 1fr)", text: (r, s, j) => text(numberOf(r, s, j, key)), value: (r, s, j) => numberOf(r, s, j, key),
 });
 
 const columns: Column[] = [

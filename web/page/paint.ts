@@ -182,21 +182,31 @@ export class Painter {
   private bands(g: Gantt, v: View): { from: number; to: number; y0: number; y1: number }[] {
     const list: { from: number; to: number; y0: number; y1: number }[] = [];
     let row = 0;
-    for (const n of g.nodes) {
-      const y0 = Math.round((row - v.y0) * v.row), y1 = Math.round((row + n.gpus - v.y0) * v.row);
+    for (const gpus of partsOf(g, v)) {
+      const y0 = Math.round((row - v.y0) * v.row), y1 = Math.round((row + gpus - v.y0) * v.row);
       const last = list[list.length - 1];
       if (last && (y0 < last.y0 + 2 || last.y1 - last.y0 < 2)) {
-        last.to = row + n.gpus;
+        last.to = row + gpus;
         last.y1 = Math.max(y1, last.y0 + 1);
       } else {
-        list.push({ from: row, to: row + n.gpus, y0, y1: Math.max(y1, y0 + 1) });
+        list.push({ from: row, to: row + gpus, y0, y1: Math.max(y1, y0 + 1) });
       }
-      row += n.gpus;
+      row += gpus;
     }
     return list
       .filter((b) => b.y1 > 0 && b.y0 < this.height)
       .map((b) => ({ ...b, y0: Math.max(b.y0, 0), y1: Math.min(b.y1, this.height) }));
   }
+}
+
+/** partsOf returns the GPUs of each node; a node of very many is cut into parts of four pixels. */
+function partsOf(g: Gantt, v: View): number[] {
+  const list: number[] = [];
+  for (const n of g.nodes) {
+    const size = n.gpus > 64 ? Math.max(Math.ceil(4 / v.row), 1) : n.gpus;
+    for (let left = n.gpus; left > 0; left -= size) list.push(Math.min(size, left));
+  }
+  return list;
 }
 
 /** addSpan adds 1 between x0 and x1 to sums, which are differences: whole pixels alone get all of it. */

@@ -1,5 +1,6 @@
 // Where the time of a job went: waiting, coming up and stopping, work that was lost, work that lasted.
 
+import { whole } from "./format";
 import type { Gantt, Report, System } from "./model";
 
 export interface Split {
@@ -30,6 +31,7 @@ export function splitOf(r: Report, s: System, job: number): Split {
     out.restarts += held - work - redone;
     out.queue -= held;
   }
+  for (const part of ["queue", "restarts", "redone", "work"] as const) out[part] = whole(out[part], r.head.unit_s);
   return out;
 }
 

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { Figure, Plot } from "./charts";
 import { colour, colourings, type Colouring } from "./colouring";
-import { at, count, percent, span, ticks, trim } from "./format";
+import { at, count, many, percent, span, ticks, trim } from "./format";
 import { Chart, type Range } from "./gantt";
 import type { Report, System } from "./model";
 import type { Level } from "./paint";
@@ -74,15 +74,16 @@ function Charts({ report, system, args }: { report: Report; system: System; args
       </div>
       <Figure
         title={`GPUs of ${system.head.name}`}
-        says={`${count(g.attempts.n)} attempts of ${count(report.jobs.n)} jobs on ${count(g.rows)} GPUs of ${count(g.nodes.length)} ` +
-          `node${g.nodes.length === 1 ? "" : "s"}; work went on in ${percent(busy)} of their time. Pale: starting or stopping. Striped: lost later. Hatched: no job may use it.`}
+        says={`${many(g.attempts.n, "attempt")} of ${many(report.jobs.n, "job")} on ${many(g.rows, "GPU")} of ` +
+          `${many(g.nodes.length, "node")}; work went on in ${percent(busy)} of their time. Pale: starting or stopping. Striped: lost later. Hatched: no job may use it.`}
         head={[by, "GPU-hours"]} rows={legend.entries.map((e) => [e.name, trim(e.hours, 5)])}
       >
         <Chart report={report} gantt={g} sys={chosen.value} name={system.head.name} range={range} onRange={set} by={by} level={level}
           height={height} selected={selected} onSelect={(i) => change({ pick: i < 0 ? undefined : i })} />
       </Figure>
-      {system.head.series && <Series system={system} range={range} />}
-      {all && all.gpu_hours === 0 && <p class="note">No time passed.</p>}
+      {all && all.gpu_hours === 0
+        ? <p class="note">No time passed.</p>
+        : system.head.series && <Series system={system} range={range} />}
     </>
   );
 }
