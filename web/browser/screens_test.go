@@ -23,7 +23,7 @@ func TestScreens(t *testing.T) {
 			for name, hash := range map[string]string{"compare": "#/compare", "time": "#/time?sys=4",
 				"jobs": "#/jobs?sys=2", "job": "#/job?id=200&sys=4", "losses": "#/losses?sys=4", "people": "#/people",
 				"about": "#/about",
-				"bars": "#/time?sys=4&t0=9000&t1=12000&by=model", "heat": "#/time?sys=4&level=heat"} {
+				"bars":  "#/time?sys=4&t0=9000&t1=12000&by=model", "heat": "#/time?sys=4&level=heat"} {
 				b.goTo(hash)
 				b.shot(fmt.Sprint(name, "-", size.name))
 				if wide := value[float64](b, "document.documentElement.scrollWidth"); wide > float64(size.width) {
