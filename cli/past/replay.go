@@ -100,7 +100,8 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		for i := range parts {
 			text += fmt.Sprintf("%s: line %d: %s\n", path, parts[i].Line, parts[i])
 		}
-		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts), hash.Sum()))
+		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts),
+			hash.Sum()))
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
 }

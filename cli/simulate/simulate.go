@@ -98,7 +98,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 		"cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
-	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to FILE.SYSTEM.jsonl each")
+	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to "+
+		"FILE.SYSTEM.jsonl each")
 	f.report.Define(fs)
 	fs.BoolVar(&f.quiet, "quiet", false, "neither warnings nor progress on stderr")
 }
