@@ -72,7 +72,7 @@ Exit code: that of a job which failed, from 1 to 125, where it was submitted;
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
 	f.report.Define(fs)
-	fs.BoolVar(&f.quiet, "quiet", false, "do not tell on stderr what happens")
+	fs.BoolVar(&f.quiet, "quiet", false, "do not report on stderr what happens")
 	return cmd
 }
 
