@@ -16,7 +16,7 @@ import (
 // Ensure that doctor names each job that loses its work, why, and what to do, and no other.
 func TestDoctorNamesJobsThatLoseWork(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	asked := shim.Over{Stopped: true, Told: at, Grace: 30 * time.Second}
+	asked := shim.Over{Stopped: true, StopAsked: at, Grace: 30 * time.Second}
 	record := func(code int, killed bool) *shim.Over {
 		o := asked
 		o.Code, o.Killed = code, killed
