@@ -205,12 +205,12 @@ type GPUState uint8
 
 // States of a GPU.
 const (
-	GPUInUse    GPUState = iota
-	GPUForeign           // someone who is not a job of ours uses it
-	GPUMissing           // its driver does not find it
-	GPUStuck             // its memory is in use although no one uses it, or no one can say
-	GPUWithheld          // its user wants it given to no new job
-	GPUForgotten         // it is missing, and its user does not expect it back: it does not count
+	GPUInUse     GPUState = iota
+	GPUForeign            // someone who is not a job of ours uses it
+	GPUMissing            // its driver does not find it
+	GPUStuck              // its memory is in use although no one uses it, or no one can say
+	GPUWithheld           // its user wants it given to no new job
+	GPUForgotten          // it is missing, and its user does not expect it back: it does not count
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and

@@ -175,7 +175,7 @@ func (s *suite) notHere(t *testing.T, operation string) {
 				continue
 			}
 			found = true
-			p := s.problem(t, methodOf[method], s.filled(path), "", "not-here", http.StatusNotImplemented,
+			p := s.problem(t, methodOf[method], filled(s, path), "", "not-here", http.StatusNotImplemented,
 				api.ErrNotHere)
 			if p.Instead == "" {
 				t.Errorf("%s: nothing is named to use instead", operation)

@@ -21,7 +21,7 @@ import (
 var states = []string{"held", "waiting", "starting", "running", "stopping", "done"}
 
 // filled is a path of the description with something for each of its parameters.
-func (s *suite) filled(path string) string {
+func filled(s *suite, path string) string {
 	return strings.NewReplacer("{job}", url.PathEscape(s.Running), "{seq}", "1", "{node}", url.PathEscape(s.Node),
 		"{gpu}", "0").Replace(path)
 }

@@ -180,7 +180,7 @@ func drain(cmd *cobra.Command, c *api.Client, gpus []string, on bool) error {
 	if len(gpus) == 0 {
 		doc, err := c.Drain(cmd.Context(), on)
 		if err == nil {
-			told(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
+			reported(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
 		}
 		return err
 	}
@@ -189,17 +189,18 @@ func drain(cmd *cobra.Command, c *api.Client, gpus []string, on bool) error {
 		switch {
 		case err != nil:
 		case doc.Drained && !on:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n",
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` "+
+				"lifts that\n",
 				gpu, doc.Node)
 		default:
-			told(cmd.ErrOrStderr(), gpu, on, nil)
+			reported(cmd.ErrOrStderr(), gpu, on, nil)
 		}
 		return err
 	})
 }
 
-// told says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
-func told(w io.Writer, what string, on bool, yet []string) {
+// reported says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
+func reported(w io.Writer, what string, on bool, yet []string) {
 	switch {
 	case on:
 		fmt.Fprintf(w, "%s is drained: jobs on it go on, nothing new starts\n", what)

@@ -89,6 +89,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		defer c.Close()
 		return f.runServed(cmd, c, args)
 	}
-	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json, Quiet: f.quiet,
+	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json,
+		Quiet:   f.quiet,
 		JobsOut: f.jobsOut, EventsOut: f.eventsOut, Report: f.report, Submission: f.submission, Warn: warnMissing})
 }

@@ -88,7 +88,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	}
 	if !f.quiet {
 		fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
-		fmt.Fprintf(cmd.ErrOrStderr(), "handed in as job %s; Ctrl-C leaves it alone, "+
+		fmt.Fprintf(cmd.ErrOrStderr(), "submitted as job %s; Ctrl-C leaves it alone, "+
 			"`trainyard logs -f %s` comes back\n%s", span(names), names[0], sameNames(&doc)+jobNotes(&doc))
 	}
 	if len(names) == 1 && !f.json {

@@ -130,7 +130,8 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	if _, err = jobfile.Inline(args, gpus, name, s.Dir); err != nil {
 		return s, term.Usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
 	}
-	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
+	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max,
+		"default": gpus.Want}}
 	if name != "" {
 		job["name"] = name
 	}
@@ -252,7 +253,7 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 		return err
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
 		sameNames(&doc)+jobNotes(&doc))
 	return nil
 }

@@ -124,7 +124,8 @@ func meet(ctx context.Context, dir string) *patient {
 
 // examine makes all checks.
 func (p *patient) examine(ctx context.Context) (all []finding) {
-	for _, check := range []func() []finding{p.folder, p.disk, p.manager, p.versions, func() []finding { return p.driver(ctx) }, p.devices, p.cgroups, p.program,
+	for _, check := range []func() []finding{p.folder, p.disk, p.manager, p.versions,
+		func() []finding { return p.driver(ctx) }, p.devices, p.cgroups, p.program,
 		p.clock, p.tokens, p.saves, p.leftovers} {
 		all = append(all, check()...)
 	}

@@ -49,7 +49,8 @@ func (f *runsOn) Define(cmd *cobra.Command) {
 	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are "+
 		"given out one by one")
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
-	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a "+
+		"folder of profiles, or of tables")
 	fs.StringVar(&f.ports, "ports", ports.Default.String(),
 		"`FIRST-LAST`: of these ports each attempt gets four of its own, to meet at")
 	term.CompleteFlag(cmd, "system", term.OneOf(inputs.SystemNames))

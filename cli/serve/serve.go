@@ -165,7 +165,7 @@ func (f *serveFlags) checked(cmd *cobra.Command, dir string) (o manager.Options,
 // check names the first flag that is wrong.
 func (f *serveFlags) check() error {
 	if f.network != "" && (f.cert == "" || f.key == "") {
-		return term.Usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear",
+		return term.Usagef("--listen %s, want --tls-cert and --tls-key next to it: tokens never travel in the clear",
 			f.network)
 	}
 	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which has chown to leave the group alone
@@ -185,7 +185,8 @@ func (f *serveFlags) check() error {
 func (f *serveFlags) hello(m *manager.Manager, devices int) string {
 	h := m.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(devices, f.unit),
+	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"),
+		term.Counted(devices, f.unit),
 		h.System, m.Dir())
 	b.WriteString(f.otherSlots())
 	b.WriteString(first(f.state))

@@ -54,18 +54,21 @@ type deviceWatch struct {
 	looking  bool        // that is under way
 	seen     chan glance // what it showed
 
-	rule                device.Rule   // the default, but for tests
-	lookEvery, lookSoon time.Duration // the constants, but for tests
+	rule device.Rule // the default, but for tests
+	rhythm
 
 	mu     sync.Mutex
 	status []device.Status // see Driver.Status
 }
 
+// rhythm is how often the driver looks: the constants, but for tests.
+type rhythm struct{ lookEvery, lookSoon time.Duration }
+
 // watchDevices returns the devices of a folder.
 func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*deviceWatch, error) {
 	w := &deviceWatch{o: o, folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit,
 		refused: make(map[string]bool), rule: device.DefaultRule,
-		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan glance),
+		rhythm: rhythm{lookEvery, lookSoon}, seen: make(chan glance),
 		eye: device.NewSampler(o.Devices, lookPatience)}
 	if err := w.inventory(o.Known); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)

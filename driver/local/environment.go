@@ -67,13 +67,14 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		return nil, err
 	}
 	env = append(env, secrets...)
-	told := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(),
-		Grace: t.Grace, Config: a.Config}
+	reported := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices,
+		Checkpoint: o.Checkpoint(),
+		Grace:      t.Grace, Config: a.Config}
 	visible, err := visible(of.devices, held, t.ByIndex())
 	if err != nil {
 		return nil, err
 	}
-	env = append(append(env, visible...), told.Environment()...)
+	env = append(append(env, visible...), reported.Environment()...)
 	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)),
 		"MASTER_ADDR="+meetingAddress, "MASTER_PORT="+port, "TRAINYARD_PORTS="+of.lease.String())
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {

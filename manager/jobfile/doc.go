@@ -11,14 +11,15 @@
 //	    count: 3                    # that many alike
 //	    command: [torchrun, --standalone, train.py]  # argument by argument: no shell reads it
 //	    dir: ./vision               # working directory, relative to the file's folder, which is the default
-//	    env: {NCCL_DEBUG: WARN, TOKEN: {from_file: token}}  # added to the environment; a secret stands in a file, read at each start
+//	    env: {NCCL_DEBUG: WARN, TOKEN: {from_file: token}}  # added to the environment; a secret stands in a
+//	                                                        # file, read at each start
 //	    inherit_env: false          # true: it has the environment of the shell that it is submitted from
 //	    gpus: {min: 1, max: 8, default: 4}  # or a number, default 1; min is 1 and default is max unless given
 //	    # samples; default: the job's own affair. The learning rate follows from global_min on by none, linear, sqrt or
 //	    # adascale; default: as the system decides
 //	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256, lr_scaling: sqrt}
-//	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in its run
-//	    # directory, when all is saved, default none; which of its processes are asked: top, leader or all, default top
+//	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in its
+//	    # run directory, when all is saved, default none; which of its processes are asked: top, leader or all, default top
 //	    checkpoint: {signal: USR1, ready_file: .ckpt-done, to: top}
 //	    grace: 30s                  # from SIGTERM to SIGKILL; default 30s
 //	    submit: 5s                  # when it is submitted, after the start; default 0s
@@ -32,8 +33,8 @@
 //	                                # or regex: a pattern with groups such as (?P<step>...)
 //	    launcher: auto              # or none: its launcher is given no options by which it keeps to the job
 //	    gpu_ids: index              # how it is given its GPUs: uuid or index; default uuid, of deepspeed index
-//	    # restarts after a failure of its own, the rest before each, and after which ends alone; default 0, 0s, all; retries: 2 is
-//	    # the same without the others
+//	    # restarts after a failure of its own, the rest before each, and after which ends alone; default 0, 0s, all;
+//	    # retries: 2 is the same without the others
 //	    retry: {max: 2, backoff: 30s, on: [exit:75, signal:KILL]}
 //	    preemptible: after-save     # may it be stopped for others: once something shows that it saves; or true, false
 //	    time_limit: {max: 2h, warn: 90s}  # after which it is ended; or one time; each: true is of each attempt
@@ -49,7 +50,8 @@
 // each other, a reserved variable, or an anchor, alias, tag or merge key is an error that says where it is, what it is
 // and what is wanted:
 //
-//	jobfile: jobs.yaml:2:14: command "python train.py", want a list of arguments, as in [python, train.py] (no shell reads it)
+//	jobfile: jobs.yaml:2:14: command "python train.py", want a list of arguments, as in
+//	[python, train.py] (no shell reads it)
 //
 // Numbers and truth values in command and env are text, taken as written. Names are of letters, digits, dots,
 // underscores and dashes, so that they can be printed anywhere. A file has at most MaxFile bytes and 100 keys in a

@@ -62,9 +62,11 @@ func TestFromZero(t *testing.T) {
 	s.at(41, sched.Event{Kind: sched.Saved, Job: 0, Attempt: 3, Code: sched.FromZero})
 	got := s.line.Losses()
 	if got.By[timeline.Useful] != (timeline.Area{}) || got.By[timeline.Redone] != timeline.AreaOf(2, 20*time.Second) {
-		t.Errorf("useful %v, redone %v, want none and 20 s of two GPUs", got.By[timeline.Useful], got.By[timeline.Redone])
+		t.Errorf("useful %v, redone %v, want none and 20 s of two GPUs", got.By[timeline.Useful],
+			got.By[timeline.Redone])
 	}
-	// the engine counts the time to stop in addition, at the speed of the attempt: 10 s of work in the 12 s that it was up
+	// the engine counts the time to stop in addition, at the speed of the attempt: 10 s of work in the 12 s that it was
+	// up
 	idle := 2 * sched.ScaleDuration(time.Second, 10./12)
 	if lost := s.state.View().Jobs[0].Loss.Work; lost-idle != 20*time.Second {
 		t.Errorf("the engine says that %v of work were lost, want 20 s, and %v to stop", lost, idle)

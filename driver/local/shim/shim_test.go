@@ -456,7 +456,8 @@ func TestRecordForm(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, x := range map[string]any{
 		`{"code":1,"stopped":true,"killed":false,"grace":1000000000,` +
-			`"started":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:05Z"}`: Over{Code: 1, Stopped: true, Grace: time.Second, Started: at, Ended: at},
+			`"started":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:05Z"}`: Over{Code: 1, Stopped: true,
+			Grace: time.Second, Started: at, Ended: at},
 		`{"pid":1,"start_time":2,"boot_id":"b","epoch":3,"at":"2026-01-02T03:04:05Z"}`: Alive{1, 2, "b", 3, at, 0},
 		`{"epoch":4,"stop":true}`: say{Epoch: 4, Stop: true},
 		`{"over":true}`:           report{Over: true},
