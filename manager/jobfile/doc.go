@@ -18,8 +18,9 @@
 //	    # samples; default: the job's own affair. The learning rate follows from global_min on by none, linear, sqrt or
 //	    # adascale; default: as the system decides
 //	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256, lr_scaling: sqrt}
-//	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in its
-//	    # run directory, when all is saved, default none; which of its processes are asked: top, leader or all, default top
+//	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in
+//	    # its run directory, when all is saved, default none; which of its processes are asked: top, leader or all,
+//	    # default top
 //	    checkpoint: {signal: USR1, ready_file: .ckpt-done, to: top}
 //	    grace: 30s                  # from SIGTERM to SIGKILL; default 30s
 //	    submit: 5s                  # when it is submitted, after the start; default 0s
