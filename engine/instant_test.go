@@ -41,9 +41,9 @@ func TestUnsettledSystemIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(ctx context.Context) error {
-		d, err := sim.New(&trace.Trace{Jobs: []trace.Job{job("tick"), job("tock")}}, c, sim.Options{})
-		if err != nil {
-			t.Fatal(err)
+		d, failed := sim.New(&trace.Trace{Jobs: []trace.Job{job("tick"), job("tock")}}, c, sim.Options{})
+		if failed != nil {
+			t.Fatal(failed)
 		}
 		return engine.Run(ctx, engine.NewState(eventlog.Header{}), d, late{swapper{}, at}, engine.Options{})
 	}

@@ -72,8 +72,8 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 				return fmt.Errorf("engine: apply: %w", err)
 			}
 		}
-		if err = r.instant.end(&r.s.view); err != nil {
-			return err
+		if stuck := r.instant.end(&r.s.view); stuck != nil {
+			return stuck
 		}
 		// 6. Wait for the next instant, at most until someone asked to be woken.
 		events, err = d.Next(ctx, r.wake())

@@ -131,7 +131,8 @@ func (a *Clear) bid(v *sched.View, j sched.JobID, job *sched.Job) {
 		a.bidders = a.bidders[:n]
 		return
 	}
-	takes, t := len(job.Target), -1
+	var t int
+	takes := len(job.Target)
 	if takes > 0 {
 		t = int(typeOf(v, job))
 	} else {

@@ -39,7 +39,7 @@ func (x *auction) stopFor(b *bidder, s ask) bool {
 	if !found || !x.pays(b, s) || !x.settle(b, s.To, x.chosen) {
 		return false
 	}
-	x.giveUp(b, s)
+	x.giveUp(s)
 	return true
 }
 
@@ -156,7 +156,7 @@ func (x *auction) pays(b *bidder, s ask) bool {
 }
 
 // giveUp takes from those chosen what they give up, and finds new places for those that go on.
-func (x *auction) giveUp(b *bidder, s ask) {
+func (x *auction) giveUp(s ask) {
 	x.free -= s.To - s.From
 	narrower := x.chosen[:0]
 	for _, i := range x.chosen {
