@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
 // runFlags are the flags of run as given.
@@ -90,6 +92,11 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return f.runServed(cmd, c, args)
 	}
 	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json,
-		Quiet:   f.quiet,
-		JobsOut: f.jobsOut, EventsOut: f.eventsOut, Report: f.report, Submission: f.submission, Warn: warnMissing})
+		Quiet: f.quiet, JobsOut: f.jobsOut, EventsOut: f.eventsOut, Report: f.report, Submission: f.submission,
+		Warn: func(cmd *cobra.Command, jobs []jobfile.Job) {
+			warnMissing(cmd, jobs)
+			if !f.quiet {
+				fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
+			}
+		}})
 }

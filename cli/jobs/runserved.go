@@ -59,7 +59,7 @@ func (f *runFlags) target() client.Target { return client.Target{State: f.state,
 
 // own returns the first flag given that asks for a manager of the jobs' own; "" = none.
 func (f *runFlags) own(cmd *cobra.Command) string {
-	for _, flag := range []string{"slots", "system", "set", "variability", "budget", "jobs-out", "events-out",
+	for _, flag := range []string{"slots", "ports", "system", "set", "variability", "budget", "jobs-out", "events-out",
 		"report"} {
 		if cmd.Flags().Changed(flag) {
 			return flag

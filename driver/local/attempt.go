@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/ports"
 	"github.com/trainyard/trainyard/driver/local/procs"
@@ -432,6 +433,8 @@ func (a *attempt) verdict(x *end) sched.Event {
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {
+	case x.over.TimedOut && e.Outcome == sched.Failed:
+		e.Text = task.Timeout + "its time was over"
 	case a.forced.Load() && !x.over.Killed && e.Outcome != sched.Finished:
 		e.Text = forcedText
 	case x.over.Killed && (e.Outcome == sched.Finished || !x.over.Ready.IsZero()):
@@ -475,6 +478,8 @@ func (a *attempt) outcome(over *shim.Over) sched.Outcome {
 	switch {
 	case finished:
 		return sched.Finished
+	case over.TimedOut && !(isClosed(a.stopped) && a.why == sched.Cancelled):
+		return sched.Failed
 	case (over.Stopped || a.forced.Load()) && isClosed(a.stopped):
 		return a.why
 	case over.Stopped: // by a driver of whose reason nothing is known here
