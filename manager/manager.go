@@ -78,7 +78,7 @@ func (o *Options) jobs() []jobfile.Job {
 // trace names the jobs by what they mean.
 func (o *Options) trace() string {
 	if o.Jobs == nil {
-		return "jobs as they are submitted"
+		return "jobs as they are handed in"
 	}
 	return "jobs " + o.Jobs.Hash
 }

@@ -39,8 +39,9 @@ func newPs() *cobra.Command {
 		Aliases: []string{"queue", "squeue"},
 		Short:   "List jobs: where they run, why they wait",
 		Long: `Lists the jobs of a manager by number, those that are done only with --all or a
---job-state that says so. Times are how long jobs have waited and run. When a job
-that waits is expected to start is said as by why: the same at the same moment.
+--job-state that says so. Times are how long jobs have waited and run. When a
+job that waits is expected to start is said as by why: the same at the same
+moment.
 With more than 200 jobs that are not done, or with --watch, it is left to why.`,
 		Example: `  trainyard ps
   trainyard ps --all -o csv > jobs.csv`,

@@ -68,9 +68,9 @@ func newSbatch() *cobra.Command {
 		Short: "Submit a script written for Slurm",
 		Long: `Hands a script in as a job, with what its #SBATCH lines ask for: job name, GPUs,
 time, signal, array, folder. Options here go before those lines. Other options
-of sbatch are passed over, and reported. The script is run where it stands, by what
-its first line names, as it is when it starts, with the variables of this shell
-(docs/guide/jobs.md). Its output is kept: see
+of sbatch are passed over, and reported. The script is run where it stands, by
+what its first line names, as it is when it starts, with the variables of this
+shell (docs/guide/jobs.md). Its output is kept: see
 ` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
 		Example: `  trainyard sbatch --gpus 2 train.sh
   trainyard squeue

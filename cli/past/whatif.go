@@ -49,7 +49,7 @@ job is submitted to its end; queued is the part of it without GPUs; busy is the
 share of the GPUs' time in which work went on.
 
 Pauses, cancels and failures are not repeated. Systems that ask how long jobs
-take are known, which they were not to the one that decided: they come out better than
+take know it, which the one that decided did not: they come out better than
 they would be.
 
 Exit code 5 says that none of the systems asked for can be simulated.`,

@@ -59,8 +59,8 @@ func newDoctor() *cobra.Command {
 		Long: `Checks the state folder and the space on its disk, whether a manager answers,
 versions, GPUs and their driver, GPUs that are given to no job, how processes
 are kept together (cgroups), the program itself, the clock, tokens, jobs that
-lose work when they are stopped, and what jobs left behind. It changes nothing. Exit code 1: something is wrong. A note may well be
-meant so.
+lose work when they are stopped, and what jobs left behind. It changes nothing.
+Exit code 1: something is wrong. A note may well be meant so.
 
 --repair is for a folder that serve refuses because of its log. It copies the
 log, quarantines what cannot be read or contradicts the rest, moves away what

@@ -43,7 +43,7 @@ func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Manage this machine: take jobs, run them, until it is asked to stop",
+		Short: "Manage this machine: take jobs and run them, until it is stopped",
 		Long: `Runs jobs that others submit (` + "`trainyard submit`, `trainyard run`" + `) on the
 NVIDIA GPUs of this machine, or on CPU slots where it has none. It needs no root
 and no other service; all it knows is in the state folder.

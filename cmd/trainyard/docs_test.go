@@ -122,8 +122,10 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	v := newVisitor(t)
-	_, recipe, _ := strings.Cut(string(makefile), "\n\t$(BIN) simulate ")
+	joined := strings.ReplaceAll(string(makefile), "\\\n\t\t", "")
+	_, recipe, _ := strings.Cut(joined, "\n\t$(BIN) simulate ")
 	recipe, _, _ = strings.Cut(recipe, "\n")
+	recipe, _, _ = strings.Cut(recipe, " --report ")
 	if out := v.types(t, "trainyard simulate "+recipe); !strings.Contains(out, all[1]) {
 		t.Errorf("`make run` prints\n%s\nREADME.md has\n%s", out, all[1])
 	}

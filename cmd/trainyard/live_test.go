@@ -195,7 +195,7 @@ func TestCancel(t *testing.T) {
 	wantSaid(t, said, "job 1 (a-2) is cancelled\n")
 	_, _ = trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "3")
 	_, said = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "unknown")
-	wantSaid(t, said, `job "no one": no such job`)
+	wantSaid(t, said, `job "unknown": no such job`)
 	_, said = trainyard(t, term.ExitRefused, "cancel", "--state", r.state(), "d")
 	wantSaid(t, said, `job "d": not submitted yet`)
 	_, _ = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "--", "-1")

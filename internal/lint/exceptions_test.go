@@ -27,6 +27,7 @@ var exceptions = []exception{
 		"kubelet, device driver and tests do to it, all under one lock"},
 	{"words-strings", "api/role.go", "nobody", "the word of the role in tokens and documents of the API"},
 	{"words-strings", "manager/store/create.go", "begin", "SQL"},
+	{"words-strings", "manager/manager.go", "handed in", "every log of a manager names its jobs so"},
 	{"words-strings", "driver/local/device/replay_test.go", "beginning", "a text of encoding/json"},
 }
 
