@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -124,7 +125,8 @@ func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) { return b.
 // SubmitOnce submits the jobs unless they were under that key of the one who asks; "" = under none.
 func (b *batch) SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error) {
 	if err := b.m.inherit.give(b.m.Dir(), b.jobs, b.env); err != nil {
-		return nil, err
+		b.m.room.look() // a full disk has an error of its own
+		return nil, cmp.Or(b.m.room.refuse(), err)
 	}
 	first, err := b.m.Submit(ctx, b.jobs, host.Once{User: b.user, Key: key, Content: b.content})
 	if err != nil {

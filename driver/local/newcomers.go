@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/trainyard/trainyard/driver/local/device"
-	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -24,7 +23,6 @@ func (w *deviceWatch) admit(found []device.Device) error {
 	if err := w.folder.Save(inventoryName, list); err != nil {
 		return err
 	}
-	failpoint.Here("devices.joined")
 	w.list = list
 	w.watch.Join(fresh)
 	w.state = slices.Concat(w.state, make([]sched.GPUState, len(fresh)))

@@ -64,12 +64,25 @@ func sockets(pid int) (n int) {
 	if err != nil {
 		return 0
 	}
+	unix, _ := os.ReadFile("/proc/net/unix")
 	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, "socket:") {
+		to, err := os.Readlink(link)
+		inode, ok := strings.CutPrefix(to, "socket:[")
+		if err == nil && ok && !abstract(string(unix), strings.TrimSuffix(inode, "]")) {
 			n++
 		}
 	}
 	return n
+}
+
+// abstract reports whether a list as in /proc/net/unix gives a socket a name that is no file, as leases of ports have.
+func abstract(list, inode string) bool {
+	for line := range strings.Lines(list) {
+		if f := strings.Fields(line); len(f) > 7 && f[6] == inode {
+			return strings.HasPrefix(f[7], "@")
+		}
+	}
+	return false
 }
 
 // adoption says how long it takes a manager to find all that was alive when the last one died; nothing if it dies

@@ -24,7 +24,7 @@ var points = []string{
 var mailPoints = []string{"mailbox.posted", "mailbox.taken", "mailbox.durable"}
 
 // shimPoints are those that shims pass, each once.
-var shimPoints = []string{"shim.started", "shim.grouped", "shim.started", "shim.alive", "shim.over.before",
+var shimPoints = []string{"shim.claimed", "shim.grouped", "shim.started", "shim.alive", "shim.over.before",
 	"shim.over.after"}
 
 // restorePoints are those of a folder that is restored from a backup, in this order.

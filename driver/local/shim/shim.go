@@ -46,7 +46,7 @@ func Main(dir RunDir) int {
 	if err != nil {
 		return notBegun(err)
 	}
-	failpoint.Here("shim.started")
+	failpoint.Here("shim.claimed")
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}),
 		epoch: o.Epoch}
 	if s.record, err = openRecord(dir); err != nil {
