@@ -76,7 +76,7 @@ func TestRestartAndAudit(t *testing.T) {
 			writes = append(writes, r.User+" "+r.Verb+" "+r.Resource+" "+r.Name)
 		}
 	}
-	want := []string{"admin create configmaps kept", "no one delete configmaps kept"}
+	want := []string{"admin create configmaps kept", "unknown delete configmaps kept"}
 	if !slices.Equal(writes, want) {
 		t.Errorf("writes %q, want %q", writes, want)
 	}
