@@ -306,7 +306,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	odd := pool("unknown")
-	want := `provider: pool spot: kind "no one", want karpenter, scale or fake`
+	want := `provider: pool spot: kind "unknown", want karpenter, scale or fake`
 	c := newCloud(t)
 	if err := c.p.Scale(t.Context(), odd, 1); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
