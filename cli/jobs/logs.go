@@ -29,7 +29,7 @@ type logsFlags struct {
 func newLogs() *cobra.Command {
 	var f logsFlags
 	cmd := &cobra.Command{
-		Use:   "logs JOB",
+		Use: "logs JOB", SuggestFor: []string{"log", "tail", "output"},
 		Short: "Print what a job writes",
 		Long: `Prints the output of a job, by number or name: of its latest attempt, or with
 --follow of that and all that come, until the job is done. What would do more

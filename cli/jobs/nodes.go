@@ -19,8 +19,8 @@ func newNodes() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "nodes",
-		Aliases: []string{"gpus"},
-		Short:   "List the GPUs of this machine, and who is on them",
+		Aliases: []string{"gpus"}, SuggestFor: []string{"sinfo", "slots", "devices"},
+		Short: "List the GPUs of this machine, and who is on them",
 		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory
 and power, and why one is given to no job: foreign processes, memory that did
 not become free, a drain. GPUs that are plugged in while serve runs are used at

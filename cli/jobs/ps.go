@@ -36,8 +36,8 @@ func newPs() *cobra.Command {
 	var f psFlags
 	cmd := &cobra.Command{
 		Use:     "ps",
-		Aliases: []string{"queue", "squeue"},
-		Short:   "List jobs: where they run, why they wait",
+		Aliases: []string{"queue", "squeue"}, SuggestFor: []string{"ls", "list", "status", "jobs"},
+		Short: "List jobs: where they run, why they wait",
 		Long: `Lists the jobs of a manager by number, those that are done only with --all or a
 --job-state that says so. Times are how long jobs have waited and run. When a
 job that waits is expected to start is said as by why: the same at the same

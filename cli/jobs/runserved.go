@@ -89,7 +89,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	if !f.quiet {
 		fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
 		fmt.Fprintf(cmd.ErrOrStderr(), "submitted as job %s; Ctrl-C leaves it alone, "+
-			"`trainyard logs -f %s` comes back\n%s", span(names), names[0], sameNames(&doc)+jobNotes(&doc))
+			"`trainyard logs -f %s` comes back\n%s", span(names), names[0], f.sameNames(cmd, &doc)+jobNotes(&doc))
 	}
 	if len(names) == 1 && !f.json {
 		_, err = c.Logs(cmd.Context(), names[0], api.LogOptions{Attempt: 1, Follow: true, Tail: -1},

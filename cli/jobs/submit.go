@@ -50,11 +50,13 @@ func (f *handIn) define(cmd *cobra.Command) {
 func wantJobs(cmd *cobra.Command, args []string) error {
 	at := cmd.ArgsLenAtDash()
 	switch {
-	case at < 0 && len(args) == 1, at == 0 && len(args) > 0:
+	case at < 0 && len(args) == 1:
+		return refuseProgram(cmd, args[0])
+	case at == 0 && len(args) > 0:
 		return nil
 	case at < 0 || len(args) == 0:
-		return term.Usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...; see `%s --help`", term.OwnName(cmd),
-			term.Counted(len(args), "argument"), cmd.CommandPath())
+		return term.Usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...%s; see `%s --help`", term.OwnName(cmd),
+			term.Counted(len(args), "argument"), behindDashes(cmd, args), cmd.CommandPath())
 	}
 	return term.Usagef("%s: want JOBS.yaml or -- COMMAND ARGUMENTS..., not both; see `%s --help`", term.OwnName(cmd),
 		cmd.CommandPath())
@@ -66,9 +68,10 @@ func isCommand(cmd *cobra.Command) bool { return cmd.ArgsLenAtDash() == 0 }
 // submission returns the jobs that are meant. A mistake is reported here, with its line, before anybody is asked.
 func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission, err error) {
 	text, name := []byte(nil), args[0]
-	switch {
-	case isCommand(cmd):
+	if isCommand(cmd) {
 		return f.inline(cmd, args)
+	}
+	switch {
 	case anyChanged(cmd, "gpus", "name", "preemptible"):
 		return s, term.Usagef("%s: --gpus, --name and --preemptible are for a command; those of %s stand in it",
 			term.OwnName(cmd), args[0])
@@ -254,7 +257,7 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
-		sameNames(&doc)+jobNotes(&doc))
+		f.sameNames(cmd, &doc)+jobNotes(&doc))
 	return nil
 }
 
@@ -276,6 +279,15 @@ func jobNotes(doc *api.Submitted) string {
 		i = end
 	}
 	return b.String()
+}
+
+// sameNames says which jobs have the names of others, unless they are called after their program: who gives no names
+// goes by numbers.
+func (f *handIn) sameNames(cmd *cobra.Command, doc *api.Submitted) string {
+	if cmd.ArgsLenAtDash() == 0 && f.name == "" {
+		return ""
+	}
+	return sameNames(doc)
 }
 
 // sameNames says which jobs have the names of others, which are known by their numbers from now on.

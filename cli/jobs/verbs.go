@@ -20,6 +20,7 @@ func newCancel() *cobra.Command {
 		`Ends jobs, by number or name: those that wait never start; those that run get
 SIGTERM, their grace, then SIGKILL. Returns once the request is durable.`)
 	cmd.Aliases = []string{"scancel"} // Slurm's
+	cmd.SuggestFor = []string{"kill", "rm", "delete", "stop", "end"}
 	return cmd
 }
 

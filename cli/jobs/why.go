@@ -27,7 +27,7 @@ const tryFor = time.Second
 func newWhy() *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
-		Use:   "why JOB",
+		Use: "why JOB", SuggestFor: []string{"show", "describe", "info", "inspect"},
 		Short: "Say why a job stands as it does, and what would change that",
 		Long: `Says what keeps a job, by number or name, from running: the one constraint
 that binds, with its numbers; who is before it; when it is expected to start

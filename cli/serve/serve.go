@@ -42,7 +42,7 @@ type serveFlags struct {
 func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve",
+		Use: "serve", SuggestFor: []string{"start", "daemon", "server"},
 		Short: "Manage this machine: take jobs and run them, until it is stopped",
 		Long: `Runs jobs that others submit (` + "`trainyard submit`, `trainyard run`" + `) on the
 NVIDIA GPUs of this machine, or on CPU slots where it has none. It needs no root

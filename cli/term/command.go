@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -110,13 +111,21 @@ func Group(cmd *cobra.Command) *cobra.Command {
 			return Usagef("%s stands twice, want it once; see `%s --help`", args[0], args[0])
 		}
 		var names []string
+		meant := ""
 		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				names = append(names, c.Name())
+			if !c.IsAvailableCommand() {
+				continue
+			}
+			names = append(names, c.Name())
+			if slices.Contains(c.SuggestFor, args[0]) {
+				meant = suggest.Hint(c.Name(), []string{c.Name()})
 			}
 		}
-		return Usagef("%q is not a command of %s%s; it has %s", args[0], cmd.CommandPath(),
-			suggest.Hint(args[0], names), strings.Join(names, ", "))
+		if meant == "" {
+			meant = suggest.Hint(args[0], names)
+		}
+		return Usagef("%q is not a command of %s%s; it has %s", args[0], cmd.CommandPath(), meant,
+			strings.Join(names, ", "))
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
