@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,8 +35,8 @@ func refuseProgram(cmd *cobra.Command, name string) error {
 	case !ok:
 		return nil
 	case bytes.Contains(head, []byte("\n#SBATCH")) && cmd.Name() == "submit":
-		return term.Usagef("%s: %s is a script for Slurm, want JOBS.yaml; submit it by `%s sbatch %s`", term.OwnName(cmd),
-			name, cmd.Root().Name(), name)
+		return term.Usagef("%s: %s is a script for Slurm, want JOBS.yaml; submit it by `%s sbatch %s`",
+			term.OwnName(cmd), name, cmd.Root().Name(), name)
 	}
 	run := name
 	switch at, err := os.Stat(name); {
@@ -66,7 +67,7 @@ func program(name string) (head []byte, ok bool) {
 	defer f.Close()
 	head = make([]byte, 4096)
 	n, err := io.ReadFull(f, head)
-	if err != nil && err != io.ErrUnexpectedEOF {
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, false
 	}
 	head = head[:n]
