@@ -171,15 +171,36 @@ func changes(ctx context.Context, c *api.Client, show func() error) error {
 	}
 }
 
-// table writes jobs for people.
+// table writes jobs for people. Where a terminal has no room for the times of day of starts, they are left out.
 func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	if len(doc.Jobs) == 0 {
 		fmt.Fprintln(side, "no such jobs; hand one in by `trainyard submit -- COMMAND`, see those that are done "+
 			"by --all")
 		return nil
 	}
+	width := term.WidthOf(w)
+	_, tty := term.Terminal(w)
+	cut := tty && f.output != "wide" // who reads it otherwise wants all of it
+	const roomy = 150
+	start, note := startText, ""
+	if cut && width < roomy {
+		start = startBriefly
+		if slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return isAlone(j.Start) }) {
+			note = ifAlone + " if no one else comes\n"
+		}
+	}
+	t, columns := f.rows(doc, start)
+	if cut {
+		t.Cut(1, width)
+		t.Cut(columns, width)
+	}
+	return term.WriteText(w, t.Text(width)+note)
+}
+
+// rows returns the table of jobs and its last column.
+func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t term.Table, last int) {
 	wide := f.output == "wide"
-	t := term.Table{Left: 3, Prose: true}
+	t = term.Table{Left: 3, Prose: true}
 	head := []string{"job", "name", "state", unitHead(doc.Unit), "on", "waited", "ran"}
 	if wide {
 		head = append(head, "user", "submitted", "starts", "preempted", "resized", "step", "speed")
@@ -199,16 +220,11 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 				strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
 		}
 		if foreseen {
-			row = append(row, startText(j, now))
+			row = append(row, start(j, now))
 		}
 		t.Add(append(row, api.Printable(j.Why))...)
 	}
-	width := term.WidthOf(w)
-	if _, tty := term.Terminal(w); tty && !wide { // who reads it otherwise wants all of it
-		t.Cut(1, width)
-		t.Cut(len(head), width)
-	}
-	return term.WriteText(w, t.Text(width))
+	return t, len(head)
 }
 
 // startText says when a job is expected to start, as why and submit do.
@@ -217,6 +233,22 @@ func startText(j *api.Job, now time.Time) string {
 		return "-"
 	}
 	return within(j.Start, now)
+}
+
+// ifAlone marks what holds if no one else comes.
+const ifAlone = "*"
+
+// startBriefly is startText without times of day.
+func startBriefly(j *api.Job, now time.Time) string {
+	switch {
+	case j.Start == nil:
+		return "-"
+	case !known(j.Start):
+		return "no idea yet"
+	case isAlone(j.Start):
+		return fromNow(j.Start, now) + ifAlone
+	}
+	return fromNow(j.Start, now)
 }
 
 // jobState is the state of a job in a word or two.

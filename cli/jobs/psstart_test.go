@@ -45,3 +45,25 @@ func TestPsStart(t *testing.T) {
 		t.Errorf("%s: want no column without a forecast", said)
 	}
 }
+
+// Ensure that a start without times of day says the same, and marks what holds if no one else comes.
+func TestPsStartBriefly(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339Nano) }
+	for _, c := range []struct {
+		start *api.Within
+		want  string
+	}{
+		{nil, "-"},
+		{&api.Within{}, "no idea yet"},
+		{&api.Within{Known: true, Low: at(10 * time.Minute), High: at(20 * time.Minute)}, "in 10 to 20 min"},
+		{&api.Within{Known: true, Low: at(0), High: at(90 * time.Second), Alone: true}, "within 90 s*"},
+		{&api.Within{Known: true, Low: at(-time.Hour), High: at(0)}, "at once"},
+		{&api.Within{Low: at(time.Minute), High: ""}, "in 60 s or later (from 12:01:00)"},
+		{&api.Within{Low: "soon", High: at(time.Hour)}, "unknown"},
+	} {
+		if got := startBriefly(&api.Job{Start: c.start}, now); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.start, got, c.want)
+		}
+	}
+}

@@ -38,8 +38,8 @@ func (f *handIn) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.gpus, "gpus", "1", "`N` GPUs or slots for the command, or MIN-MAX where it may be resized")
 	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
-	fs.StringVar(&f.preempt, "preemptible", "", "whether the command may be stopped for others: after-save (once "+
-		"something shows\nthat it saves, the default), true or false")
+	fs.StringVar(&f.preempt, "preemptible", "", "`WORD`: whether the command may be stopped for others: after-save "+
+		"(once something shows that it saves, the default), true or false")
 	term.CompleteFlag(cmd, "preemptible", term.OneOf(sched.PreemptibleWords))
 	f.keys.define(cmd)
 	f.shell.define(cmd)
@@ -327,6 +327,9 @@ func planText(doc *api.Submitted, width int, now time.Time) string {
 // known reports whether there is an idea of when something happens.
 func known(w *api.Within) bool { return w != nil && (w.Known || w.Low != "") }
 
+// isAlone reports whether there is an idea that holds if no one else comes.
+func isAlone(w *api.Within) bool { return known(w) && w.Alone && w.Low != "" }
+
 // within writes an interval of time from now for people, as exactly as it is known: "in 1 to 3 h (14:10 to 16:20)".
 func within(w *api.Within, now time.Time) string {
 	switch {
@@ -334,7 +337,7 @@ func within(w *api.Within, now time.Time) string {
 		return "unknown"
 	case !known(w):
 		return "no idea yet"
-	case w.Alone && w.Low != "":
+	case isAlone(w):
 		return interval(w, now) + " if no one else comes"
 	}
 	return interval(w, now)
@@ -342,6 +345,19 @@ func within(w *api.Within, now time.Time) string {
 
 // interval is within for an interval that is known.
 func interval(w *api.Within, now time.Time) string {
+	high, known := until(w.High, now)
+	if _, since := until(w.Low, now); !known || !since || high < time.Second {
+		return fromNow(w, now)
+	}
+	from, to := clock(w.Low, now, high), clock(w.High, now, high)
+	if from == to {
+		return fromNow(w, now) + " (" + to + ")"
+	}
+	return fromNow(w, now) + " (" + from + " to " + to + ")"
+}
+
+// fromNow is interval without the times of day.
+func fromNow(w *api.Within, now time.Time) string {
 	low, lowKnown := until(w.Low, now)
 	high, highKnown := until(w.High, now)
 	switch {
@@ -357,18 +373,13 @@ func interval(w *api.Within, now time.Time) string {
 	}
 	least, unit := rough(low, high)
 	most, _ := rough(high, high)
-	span := fmt.Sprintf("in %d to %d %s", least, most, unit)
 	switch {
 	case least == most:
-		span = fmt.Sprintf("in about %d %s", most, unit)
+		return fmt.Sprintf("in about %d %s", most, unit)
 	case least == 0:
-		span = fmt.Sprintf("within %d %s", most, unit)
+		return fmt.Sprintf("within %d %s", most, unit)
 	}
-	from, to := clock(w.Low, now, high), clock(w.High, now, high)
-	if from == to {
-		return span + " (" + to + ")"
-	}
-	return span + " (" + from + " to " + to + ")"
+	return fmt.Sprintf("in %d to %d %s", least, most, unit)
 }
 
 // until returns how far away a time is, 0 if it is over; false if it is none.
