@@ -71,7 +71,7 @@ func TestMuriInTheEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range jobs {
-			jobs[i].Work, jobs[i].Overhead = tr.Jobs[i].Duration.Seconds(), 0
+			jobs[i].Iterations, jobs[i].Iteration, jobs[i].Overhead = tr.Jobs[i].Duration.Seconds(), 1, 0
 		}
 		for policy, c := range []struct{ system, name string }{
 			replica.SRTF:     {"srtf", "srtf"},
@@ -107,7 +107,7 @@ func TestMuriReplicaAgainstEngine(t *testing.T) {
 		for i := range tr.Jobs {
 			j := &tr.Jobs[i]
 			jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: 1, Submit: time.Duration(j.Spec.Submit).Seconds(),
-				Work: j.Duration.Seconds()}
+				Iterations: j.Duration.Seconds(), Iteration: 1}
 		}
 		for sys, policy := range map[string]replica.Policy{"srtf": replica.SRTF, "srsf": replica.SRSF} {
 			out := replica.Run(jobs, replica.Params{Policy: policy, Nodes: 2, NodeGPUs: 4})

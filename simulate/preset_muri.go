@@ -105,7 +105,7 @@ func muriJobs(t *trace.Trace) ([]replica.Job, error) {
 				j.Spec.GPUs.Want, replica.Widths)
 		}
 		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: replica.Widths[w], Submit: time.Duration(j.Spec.Submit).Seconds()}
-		jobs[i].Work, jobs[i].Overhead = profile.Work(j.Duration.Seconds(), w)
+		jobs[i].Iterations, jobs[i].Iteration, jobs[i].Overhead = profile.Work(j.Duration.Seconds(), w)
 	}
 	return jobs, nil
 }

@@ -20,19 +20,26 @@ type run struct {
 	taken   []int // nodes a gang takes whole, while it is placed
 	waiting []int // jobs of a queue that do not fit, while it is gone through
 
-	ends []int   // jobs that end next, together
-	end  float64 // when
-	jump float64 // when a running job should reach its queue's limit
+	ending []ending // when running jobs end, in the order of the list
+	ends   []int    // jobs that end next, together
+	end    float64  // when
+	jump   float64  // when a running job should reach its queue's limit
+}
+
+// ending is an instant with the jobs that end then.
+type ending struct {
+	at   float64
+	jobs []int
 }
 
 // state is what the loop remembers of a job.
 type state struct {
-	remaining float64 // seconds of work
-	executed  float64 // seconds with GPUs
-	checked   float64 // when it was settled last
-	queue     int
-	running   bool
-	fits      bool // chosen in this pass
+	left     float64 // iterations
+	executed float64 // seconds with GPUs
+	checked  float64 // when it was settled last
+	queue    int
+	running  bool
+	fits     bool // chosen in this pass
 }
 
 // Run simulates until nothing is left to happen. Jobs must be in order of submission; outcomes are in that order. It
@@ -85,7 +92,7 @@ func (r *run) next() (ends, arrivals bool) {
 func (r *run) finish() {
 	for _, i := range r.ends {
 		s, o := &r.state[i], &r.out[i]
-		o.Run += r.now - s.checked
+		o.Run = s.executed + (r.now - s.checked)
 		o.Finish, o.Finished = r.now, true
 		r.known = remove(r.known, i)
 		r.queues[s.queue] = remove(r.queues[s.queue], i)
@@ -104,7 +111,7 @@ func remove(list []int, i int) []int {
 func (r *run) arrive() {
 	for ; r.arrived < len(r.jobs) && r.jobs[r.arrived].Submit == r.now; r.arrived++ {
 		i := r.arrived
-		r.state[i] = state{remaining: r.jobs[i].Work, checked: r.now}
+		r.state[i] = state{left: r.jobs[i].Iterations, checked: r.now}
 		r.known = append(r.known, i)
 		if r.p.Policy == Tiresias {
 			r.queues[0] = append(r.queues[0], i)
@@ -112,35 +119,39 @@ func (r *run) arrive() {
 	}
 }
 
-// slack is by how many GPU-seconds a limit may be missed: without it, rounding can make the released loop look at a
-// queue again and again at one instant.
-const slack = 1e-3
+// remaining returns the seconds of work that job i has left.
+func (r *run) remaining(i int) float64 { return r.state[i].left * r.jobs[i].Iteration }
 
 // settle brings job i up to now. This pass costs it its overhead, for a running job.
 func (r *run) settle(i int) {
-	s := &r.state[i]
+	s, j := &r.state[i], &r.jobs[i]
 	past := r.now - s.checked
-	s.checked = r.now
-	if !s.running {
-		return
+	if s.running {
+		s.left -= max(past-j.Overhead, 0) / j.Iteration
+		s.executed = s.executed + r.now - s.checked // from left to right, as released
+		r.out[i].Run = s.executed
 	}
-	s.remaining -= max(past-r.jobs[i].Overhead, 0)
-	s.executed += past
-	r.out[i].Run += past
-	if r.p.Policy == Tiresias && s.queue < len(Limits) && s.executed*float64(r.jobs[i].GPUs) >= Limits[s.queue]-slack {
+	s.checked = r.now
+	if s.running && r.p.Policy == Tiresias && s.queue < len(Limits) && s.executed*float64(j.GPUs) >= Limits[s.queue] {
 		r.queues[s.queue] = remove(r.queues[s.queue], i)
 		s.queue++
 		r.queues[s.queue] = append(r.queues[s.queue], i)
 	}
 }
 
+// jumps returns when running job i should reach the limit of its queue.
+func (r *run) jumps(i int) float64 {
+	s := &r.state[i]
+	return math.Ceil(Limits[s.queue]/float64(r.jobs[i].GPUs)) - s.executed + r.now
+}
+
 // chooseShortest sorts the list and places all jobs again in that order. Ties keep the order of the list.
 func (r *run) chooseShortest() {
 	key := func(i int) float64 {
 		if r.p.Policy == SRSF {
-			return r.state[i].remaining * float64(r.jobs[i].GPUs)
+			return r.remaining(i) * float64(r.jobs[i].GPUs)
 		}
-		return r.state[i].remaining
+		return r.remaining(i)
 	}
 	slices.SortStableFunc(r.known, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 	for n := range r.free {
@@ -211,19 +222,41 @@ func (r *run) switchJobs() {
 
 // plan finds the earliest end and, for Tiresias, the earliest fall to a lower queue.
 func (r *run) plan() {
-	r.ends, r.end, r.jump = r.ends[:0], never, never
+	r.ending, r.ends, r.end, r.jump = r.ending[:0], r.ends[:0], never, never
 	for _, i := range r.known {
 		s := &r.state[i]
 		if !s.running {
 			continue
 		}
-		if end := r.now + s.remaining; end < r.end {
-			r.ends, r.end = append(r.ends[:0], i), end
-		} else if end == r.end {
-			r.ends = append(r.ends, i)
-		}
+		r.endsAt(i, r.now+r.remaining(i))
 		if r.p.Policy == Tiresias && s.queue < len(Limits) {
-			r.jump = min(r.jump, math.Ceil(Limits[s.queue]/float64(r.jobs[i].GPUs))-s.executed+r.now)
+			r.jump = min(r.jump, r.jumps(i))
+		}
+	}
+	for k := range r.ending {
+		if e := &r.ending[k]; e.at < r.end {
+			r.end, r.ends = e.at, e.jobs
 		}
 	}
 }
+
+// endsAt notes when job i ends: together with the first job of the list whose end is equal, or under SRTF and SRSF
+// close.
+func (r *run) endsAt(i int, at float64) {
+	for k := range r.ending {
+		e := &r.ending[k]
+		if e.at == at || r.p.Policy != Tiresias && math.Abs(e.at-at) <= tie*max(e.at, at) {
+			e.jobs = append(e.jobs, i)
+			return
+		}
+	}
+	n := len(r.ending)
+	if n == cap(r.ending) {
+		r.ending = append(r.ending, ending{})
+	}
+	r.ending = r.ending[:n+1]
+	r.ending[n] = ending{at, append(r.ending[n].jobs[:0], i)}
+}
+
+// tie is the relative difference up to which SRTF and SRSF take ends for one: that of Python's math.isclose.
+const tie = 1e-9

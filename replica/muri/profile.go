@@ -41,10 +41,9 @@ func ProfileOf(model string) (Profile, bool) {
 	return Profiles[i], true
 }
 
-// Work is how long a job of a duration in seconds runs undisturbed, and what a pass costs it, at the width Widths[w]:
-// the whole iterations in the duration, each 1.5 % longer than measured. All rows of the released traces have that many
+// Work is what a job of a duration in seconds has to do, and what a pass costs it, at the width Widths[w]: the whole
+// iterations in the duration, each 1.5 % longer than measured. All rows of the released traces have that many
 // iterations.
-func (p Profile) Work(duration float64, w int) (work, overhead float64) {
-	iterations := math.Floor(math.Round(duration*1e3) / p.Iteration[w])
-	return iterations * (p.Iteration[w] * slower / 1000), p.Start[w]
+func (p Profile) Work(duration float64, w int) (iterations, iteration, overhead float64) {
+	return math.Floor(math.Round(duration*1e3) / p.Iteration[w]), p.Iteration[w] * slower / 1000, p.Start[w]
 }

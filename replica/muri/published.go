@@ -20,11 +20,12 @@ var Limits = [...]float64{3250, 7200}
 
 // Job is one row of a trace.
 type Job struct {
-	ID       string  // name in the trace; not interpreted
-	GPUs     int     // gang size, > 0; a job wider than the cluster is never started
-	Submit   float64 // seconds, >= 0
-	Work     float64 // seconds on its GPUs, undisturbed, >= 0
-	Overhead float64 // seconds of progress that each pass costs while it runs, >= 0
+	ID         string  // name in the trace; not interpreted
+	GPUs       int     // gang size, > 0; a job wider than the cluster is never started
+	Submit     float64 // seconds, >= 0
+	Iterations float64 // that it has to do, >= 0
+	Overhead   float64 // seconds of progress that each pass costs while it runs, >= 0
+	Iteration  float64 // seconds that an iteration takes on its GPUs, undisturbed, > 0
 }
 
 // Params says what runs where: nodes in a row, all alike.
@@ -66,8 +67,10 @@ func (p Params) Validate(jobs []Job) error {
 		case !(j.Submit >= last && j.Submit <= maxSeconds):
 			return fmt.Errorf("published: job %q: submit %v s, want %v to %v: jobs in order of submission", j.ID,
 				j.Submit, last, maxSeconds)
-		case !(j.Work >= 0 && j.Work <= maxSeconds):
-			return fmt.Errorf("published: job %q: work %v s, want 0 to %v", j.ID, j.Work, maxSeconds)
+		case !(j.Iteration > 0):
+			return fmt.Errorf("published: job %q: an iteration of %v s, want > 0", j.ID, j.Iteration)
+		case !(j.Iterations*j.Iteration >= 0 && j.Iterations*j.Iteration <= maxSeconds):
+			return fmt.Errorf("published: job %q: work %v s, want 0 to %v", j.ID, j.Iterations*j.Iteration, maxSeconds)
 		case !(j.Overhead >= 0 && j.Overhead <= maxSeconds):
 			return fmt.Errorf("published: job %q: overhead %v s, want 0 to %v", j.ID, j.Overhead, maxSeconds)
 		}
