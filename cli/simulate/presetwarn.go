@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // presetWarnings says in what the request departs from the set-up that its preset reproduces.
@@ -61,4 +62,16 @@ func sameValue(a, b string) bool {
 	x, errA := strconv.ParseFloat(a, 64)
 	y, errB := strconv.ParseFloat(b, 64)
 	return a == b || errA == nil && errB == nil && x == y
+}
+
+// rigidWarning says that profiles of widths were given for jobs that take one width each; nil: no warning.
+func (c *comparison) rigidWarning() []string {
+	path := c.shared.From.Apps
+	if path == "" || slices.ContainsFunc(c.shared.Trace.Jobs, func(j trace.Job) bool {
+		return j.Spec.GPUs.Min < j.Spec.GPUs.Max
+	}) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: no job has a range of GPUs, so that --profiles %s widens and narrows "+
+		"none; jobs of a trace of the format pollux have one", c.shared.From.Trace, path)}
 }

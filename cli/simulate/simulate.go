@@ -30,6 +30,7 @@ type simulateFlags struct {
 	round, unit        string
 	systems, sets      []string
 	json, quiet        bool
+	timing             bool
 	jobsOut, eventsOut string
 	report             term.ReportFlags
 }
@@ -97,6 +98,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the "+
 		"cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
+	fs.BoolVar(&f.timing, "timing", false, "measure how long runs and decisions take (default: 0 in the document, so "+
+		"that equal runs print equal bytes)")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to "+
 		"FILE.SYSTEM.jsonl each")
@@ -122,6 +125,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	}
 	defer out.discard()
 	for i := range c.runs {
+		c.runs[i].timed = f.timing
 		if err := c.runs[i].run(cmd.Context(), c.label(i), out.eventFile(i), stderr); err != nil {
 			return err
 		}
@@ -152,6 +156,7 @@ type systemRun struct {
 	request simulate.Request
 	outcome *simulate.Outcome
 	hash    *eventlog.Hash // nil: not asked for
+	timed   bool           // it measures its own time
 }
 
 // load checks the values of the flags and reads the files that all systems share.
@@ -285,7 +290,7 @@ func (c *comparison) warn(stderr io.Writer) {
 	for _, w := range c.shared.Trace.Warnings {
 		fmt.Fprintf(stderr, "trainyard: warning: %s: %s\n", c.shared.From.Trace, w)
 	}
-	for _, w := range c.presetWarnings() {
+	for _, w := range append(c.presetWarnings(), c.rigidWarning()...) {
 		fmt.Fprintln(stderr, "trainyard: warning:", w)
 	}
 }
@@ -305,7 +310,9 @@ func (r *systemRun) run(ctx context.Context, label string, events, stderr io.Wri
 	began := time.Now()
 	bar := term.NewProgress(stderr, label, len(r.request.Trace.Jobs))
 	defer bar.Close()
-	r.request.Clock = func() int64 { return int64(time.Since(began)) }
+	if r.timed {
+		r.request.Clock = func() int64 { return int64(time.Since(began)) }
+	}
 	r.request.Sinks = bar.Sinks()
 	if r.hash != nil {
 		r.request.Sinks = append(r.request.Sinks, r.hash)
@@ -323,7 +330,9 @@ func (r *systemRun) run(ctx context.Context, label string, events, stderr io.Wri
 		return err
 	}
 	r.outcome = outcome
-	r.outcome.Wall = time.Since(began).Seconds()
+	if r.timed {
+		r.outcome.Wall = time.Since(began).Seconds()
+	}
 	if log == nil {
 		return nil
 	}
