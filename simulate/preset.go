@@ -24,8 +24,11 @@ type preset struct {
 	adapt    func(*pipeline.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
-	alone func(*Request, *key.Settings) (func() (*Outcome, error), error)
+	alone func(*Request, *key.Settings) (replicaRun, error)
 }
+
+// replicaRun runs a replica until stop, which it asks often, returns true.
+type replicaRun func(stop func() bool) (*Outcome, error)
 
 // PresetInfo describes a preset.
 type PresetInfo struct {

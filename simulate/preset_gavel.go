@@ -34,8 +34,8 @@ var (
 )
 
 // gavelPolicy runs the replica of the released simulator.
-func gavelPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
+func gavelPolicy(policy replica.Policy) func(*Request, *key.Settings) (replicaRun, error) {
+	return func(s *Request, set *key.Settings) (replicaRun, error) {
 		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(),
 			Reset: keyReset.Get(set).Seconds(),
 			Seed:  uint32(seedOf(set))}
@@ -54,7 +54,10 @@ func gavelPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*
 		if err != nil {
 			return nil, fmt.Errorf("preset: gavel: %w", err)
 		}
-		return func() (*Outcome, error) { return gavelOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
+		return func(stop func() bool) (*Outcome, error) {
+			p.Stop = stop
+			return gavelOutcome(s, jobs, replica.Run(jobs, p)), nil
+		}, nil
 	}
 }
 

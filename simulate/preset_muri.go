@@ -28,8 +28,8 @@ var muriPreset = map[string]preset{
 var muriYarn = map[string]string{"placement": "yarn", "restart_overhead": "0", "spread_penalty": "0"}
 
 // muriSchedule runs the replica of the released simulator.
-func muriSchedule(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
+func muriSchedule(policy replica.Policy) func(*Request, *key.Settings) (replicaRun, error) {
+	return func(s *Request, set *key.Settings) (replicaRun, error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes)}
 		err := muriHonours(s, set, policy)
 		var jobs []replica.Job
@@ -43,7 +43,10 @@ func muriSchedule(policy replica.Policy) func(*Request, *key.Settings) (func() (
 		if err != nil {
 			return nil, fmt.Errorf("preset: muri: %w", err)
 		}
-		return func() (*Outcome, error) { return muriOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
+		return func(stop func() bool) (*Outcome, error) {
+			p.Stop = stop
+			return muriOutcome(s, jobs, replica.Run(jobs, p)), nil
+		}, nil
 	}
 }
 

@@ -44,8 +44,8 @@ var (
 const maxWrapped = 60_000
 
 // publishedPlacement runs the replica of the released simulator.
-func publishedPlacement(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
+func publishedPlacement(policy replica.Policy) func(*Request, *key.Settings) (replicaRun, error) {
+	return func(s *Request, set *key.Settings) (replicaRun, error) {
 		p, err := bloxParams(s, set)
 		if err == nil {
 			err = set.Err()
@@ -60,7 +60,10 @@ func publishedPlacement(policy replica.Policy) func(*Request, *key.Settings) (fu
 		if err != nil {
 			return nil, fmt.Errorf("preset: blox-pal: %w", err)
 		}
-		return func() (*Outcome, error) { return bloxOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
+		return func(stop func() bool) (*Outcome, error) {
+			p.Stop = stop
+			return bloxOutcome(s, jobs, replica.Run(jobs, p)), nil
+		}, nil
 	}
 }
 

@@ -30,8 +30,8 @@ var (
 )
 
 // polluxPolicy runs the replica of the released simulator.
-func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
+func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (replicaRun, error) {
+	return func(s *Request, set *key.Settings) (replicaRun, error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes),
 			Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
 			Seed:     seedOf(set)}
@@ -47,7 +47,8 @@ func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (
 		if err != nil {
 			return nil, fmt.Errorf("preset: pollux: %w", err)
 		}
-		return func() (*Outcome, error) {
+		return func(stop func() bool) (*Outcome, error) {
+			p.Stop = stop
 			res, err := replica.Run(jobs, p)
 			if err != nil {
 				return nil, fmt.Errorf("preset: pollux: %w", err)

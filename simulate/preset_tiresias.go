@@ -53,7 +53,7 @@ func yarnDemand(spec *sched.JobSpec, c *cluster.Cluster) {
 }
 
 // publishedQueues runs the replica of the released simulator.
-func publishedQueues(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
+func publishedQueues(s *Request, set *key.Settings) (replicaRun, error) {
 	p, err := publishedParams(s, set)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,10 @@ func publishedQueues(s *Request, set *key.Settings) (func() (*Outcome, error), e
 		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second),
 			Duration: int64(j.Duration / time.Second)}
 	}
-	return func() (*Outcome, error) { return outcomeOf(s, jobs, replica.Run(jobs, p)), nil }, nil
+	return func(stop func() bool) (*Outcome, error) {
+		p.Stop = stop
+		return outcomeOf(s, jobs, replica.Run(jobs, p)), nil
+	}, nil
 }
 
 // honoured refuses what the replica knows nothing of.

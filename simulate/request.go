@@ -110,15 +110,17 @@ func (s *Request) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := func() (*Outcome, error) { return b.request.drive(ctx, b) }
-	if b.alone != nil {
-		run = b.alone
+	var out *Outcome
+	if b.alone == nil {
+		out, err = b.request.drive(ctx, b)
+	} else if out, err = b.alone(func() bool { return ctx.Err() != nil }); err == nil {
+		err = ctx.Err() // a replica that was stopped has only part of the jobs
 	}
-	out, err := run()
-	if out != nil {
-		out.Engine = s.Engine()
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	out.Engine = s.Engine()
+	return out, nil
 }
 
 // ready reads what is to be read and wires it.

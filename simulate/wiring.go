@@ -30,7 +30,7 @@ type built struct {
 	header  eventlog.Header
 	system  system.System
 	runtime sim.Runtime
-	alone   func() (*Outcome, error)
+	alone   replicaRun
 }
 
 // build reads the settings, then makes the world, then what is known of it, then the system that knows it.

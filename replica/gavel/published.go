@@ -75,6 +75,8 @@ type Params struct {
 	Seed   uint32  // of Gandiva's pairs
 
 	MaxRounds int // give up after as many, idle waits included; 0 means DefaultMaxRounds
+	// Stop is asked before each round; true ends the run there. nil: it goes on to its end.
+	Stop func() bool
 }
 
 // Outcome is what happened to one job. Times are in seconds on the clock of Job.Submit.

@@ -33,6 +33,8 @@ type Params struct {
 	Policy   Policy
 	Nodes    int // > 0
 	NodeGPUs int // of each node, > 0
+	// Stop is asked before each pass; true ends the run there. nil: it goes on to its end.
+	Stop func() bool
 }
 
 // Outcome is what happened to one job. Times are in seconds on the clock of Job.Submit.

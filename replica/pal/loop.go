@@ -18,7 +18,7 @@ import (
 // Source: see the package.
 func Run(jobs []Job, p Params) Result {
 	r := newRun(jobs, p)
-	for r.step() {
+	for (p.Stop == nil || !p.Stop()) && r.step() {
 	}
 	return r.result()
 }

@@ -103,6 +103,8 @@ type Params struct {
 	// same generator drew PM (see Draw); all zero if nothing was drawn.
 	Seed uint32
 	Rows [Classes]int
+	// Stop is asked before each boundary; true ends the run there. nil: it goes on to its end.
+	Stop func() bool
 }
 
 // Outcome is what happened to one job. Times are in seconds on the clock of Job.Submit.

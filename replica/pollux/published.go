@@ -86,6 +86,8 @@ type Params struct {
 	Meet   bool     // lets gangs on several nodes meet on one; as released they avoid it
 	Search Search   // zero means as released
 	Scale  *Scaling // nil: Nodes stay as they are
+	// Stop is asked before each decision; true ends the run there. nil: it goes on to its end.
+	Stop func() bool
 }
 
 // Search bounds the genetic algorithm.

@@ -40,6 +40,8 @@ type Params struct {
 	Gittins bool    // sort each queue by the tabulated Gittins index; without effect when Knob promotes
 	Delta   int64   // Gittins quantum, GPU-seconds; 0 means DefaultDelta
 	Samples []int64 // total service of earlier jobs, GPU-seconds, > 0, any order; needed by Gittins
+	// Stop is asked before each event; true ends the run there. nil: it goes on to its end.
+	Stop func() bool
 }
 
 // Outcome is what happened to one job. Times are in seconds on the clock of Job.Submit.
