@@ -26,7 +26,7 @@ func Run(jobs []Job, p Params) Result {
 	if len(jobs) > 0 {
 		r.now = jobs[0].Submit
 	}
-	for n := cmp.Or(p.MaxRounds, DefaultMaxRounds); len(r.queue)+len(r.jobs) > 0 && n > 0 && (p.Stop == nil || !p.Stop()); n-- {
+	for n := cmp.Or(p.MaxRounds, DefaultMaxRounds); len(r.queue)+len(r.jobs) > 0 && n > 0 && !p.stopped(); n-- {
 		r.end()
 		r.admit()
 		r.allocate()

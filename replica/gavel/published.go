@@ -145,3 +145,6 @@ func (p Params) validateShared() error {
 	}
 	return nil
 }
+
+// stopped reports whether the run is to end.
+func (p *Params) stopped() bool { return p.Stop != nil && p.Stop() }

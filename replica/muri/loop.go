@@ -51,7 +51,7 @@ func Run(jobs []Job, p Params) []Outcome {
 	r := &run{p: p, jobs: jobs, state: make([]state, len(jobs)), out: make([]Outcome, len(jobs)),
 		free: make([]int, p.Nodes),
 		end:  never, jump: never}
-	for (r.arrived < len(jobs) || r.end < never) && (p.Stop == nil || !p.Stop()) {
+	for (r.arrived < len(jobs) || r.end < never) && !p.stopped() {
 		ends, arrivals := r.next()
 		if ends {
 			r.finish()

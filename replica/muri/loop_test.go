@@ -84,8 +84,8 @@ func TestLimitIsExact(t *testing.T) {
 	}
 }
 
-// Ensure that ends within a relative 1e-9 are one under SRTF and SRSF, at the time of the first job of the list, and two
-// under Tiresias.
+// Ensure that ends within a relative 1e-9 are one under SRTF and SRSF, at the time of the first job of the list, and
+// two under Tiresias.
 func TestTies(t *testing.T) {
 	later := 1e6 * (1 + 1e-10)
 	jobs := []Job{{"a", 1, 0, 1e6, 0, 1}, {"b", 1, 0, later, 0, 1}, {"c", 1, 0, 1e6 * (1 + 1e-8), 0, 1}}
@@ -106,7 +106,8 @@ func TestLimitIsReached(t *testing.T) {
 		now := 8192 * r.Float64() // 3250 s later the clock has fewer digits behind the point
 		for i := range jobs {
 			now += 500 * r.ExpFloat64()
-			jobs[i] = Job{ID: fmt.Sprint(i), GPUs: 1 + r.IntN(3), Submit: now, Iterations: 1e4 * r.Float64(), Iteration: 1}
+			jobs[i] = Job{ID: fmt.Sprint(i), GPUs: 1 + r.IntN(3), Submit: now, Iterations: 1e4 * r.Float64(),
+				Iteration: 1}
 		}
 		for i, o := range Run(jobs, Params{Policy: Tiresias, Nodes: 1, NodeGPUs: 4}) {
 			if !o.Finished {

@@ -62,23 +62,33 @@ func (p Params) Validate(jobs []Job) error {
 		return fmt.Errorf("published: %d nodes of %d GPUs, want 1 to %d GPUs", p.Nodes, p.NodeGPUs, maxGPUs)
 	}
 	last := 0.0
-	for _, j := range jobs {
-		switch {
-		case j.GPUs <= 0 || j.GPUs > maxGPUs:
-			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d", j.ID, j.GPUs, maxGPUs)
-		case !(j.Submit >= last && j.Submit <= maxSeconds):
-			return fmt.Errorf("published: job %q: submit %v s, want %v to %v: jobs in order of submission", j.ID,
-				j.Submit, last, maxSeconds)
-		case !(j.Iteration > 0):
-			return fmt.Errorf("published: job %q: an iteration of %v s, want > 0", j.ID, j.Iteration)
-		case !(j.Iterations*j.Iteration >= 0 && j.Iterations*j.Iteration <= maxSeconds):
-			return fmt.Errorf("published: job %q: work %v s, want 0 to %v", j.ID, j.Iterations*j.Iteration, maxSeconds)
-		case !(j.Overhead >= 0 && j.Overhead <= maxSeconds):
-			return fmt.Errorf("published: job %q: overhead %v s, want 0 to %v", j.ID, j.Overhead, maxSeconds)
+	for i := range jobs {
+		if err := jobs[i].validate(last); err != nil {
+			return err
 		}
-		last = j.Submit
+		last = jobs[i].Submit
+	}
+	return nil
+}
+
+// validate reports the first field of a job that Run cannot work with, which is submitted at last at the earliest.
+func (j *Job) validate(last float64) error {
+	work := j.Iterations * j.Iteration
+	switch {
+	case j.GPUs <= 0 || j.GPUs > maxGPUs:
+		return fmt.Errorf("published: job %q: gpus %d, want 1 to %d", j.ID, j.GPUs, maxGPUs)
+	case !(j.Submit >= last && j.Submit <= maxSeconds):
+		return fmt.Errorf("published: job %q: submit %v s, want %v to %v: jobs in order of submission", j.ID,
+			j.Submit, last, maxSeconds)
+	case !(work >= 0 && work <= maxSeconds && j.Iteration > 0):
+		return fmt.Errorf("published: job %q: work %v s, want 0 to %v", j.ID, work, maxSeconds)
+	case !(j.Overhead >= 0 && j.Overhead <= maxSeconds):
+		return fmt.Errorf("published: job %q: overhead %v s, want 0 to %v", j.ID, j.Overhead, maxSeconds)
 	}
 	return nil
 }
 
 var never = math.Inf(1)
+
+// stopped reports whether the run is to end.
+func (p *Params) stopped() bool { return p.Stop != nil && p.Stop() }

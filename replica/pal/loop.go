@@ -18,7 +18,8 @@ import (
 // Source: see the package.
 func Run(jobs []Job, p Params) Result {
 	r := newRun(jobs, p)
-	for (p.Stop == nil || !p.Stop()) && r.step() {
+	for more := true; more && !p.stopped(); {
+		more = r.step()
 	}
 	return r.result()
 }

@@ -211,3 +211,6 @@ func (p Params) perNode() int {
 	}
 	return p.GPUsPerNode
 }
+
+// stopped reports whether the run is to end.
+func (p *Params) stopped() bool { return p.Stop != nil && p.Stop() }

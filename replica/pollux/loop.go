@@ -32,7 +32,7 @@ func Run(jobs []Job, p Params) (Result, error) {
 		return Result{}, err
 	}
 	r := newRun(jobs, p.withDefaults())
-	for r.result.Rounds < r.MaxRounds && !r.finished() && (p.Stop == nil || !p.Stop()) {
+	for r.result.Rounds < r.MaxRounds && !r.finished() && !p.stopped() {
 		if err := r.round(); err != nil {
 			return Result{}, err
 		}

@@ -216,3 +216,6 @@ func (p Params) withDefaults() Params {
 	}
 	return p
 }
+
+// stopped reports whether the run is to end.
+func (p *Params) stopped() bool { return p.Stop != nil && p.Stop() }

@@ -19,7 +19,7 @@ import (
 // Source: Gu et al., NSDI'19, released simulator, commit 959f9b0, schedules dlas, dlas-gpu*, dlas-gpu-gittins*.
 func Run(jobs []Job, p Params) []Outcome {
 	r := newRun(jobs, p)
-	for !r.done() && (p.Stop == nil || !p.Stop()) {
+	for !r.done() && !p.stopped() {
 		r.pass()
 	}
 	return r.outcomes()

@@ -106,3 +106,6 @@ func (j Job) validate() error {
 	}
 	return nil
 }
+
+// stopped reports whether the run is to end.
+func (p *Params) stopped() bool { return p.Stop != nil && p.Stop() }
