@@ -58,6 +58,11 @@ func TestBadInput(t *testing.T) {
 		{"nearly philly", "job_id,submit_time,submit_s,num_gpus,duration_s,vc\n",
 			`line 1: header "job_id,submit_time,submit_s,num_gpus,duration_s,vc", want that of a known format; ` +
 				`nearest is philly: missing vc_source`},
+		{"of a planner's own", "id,submit,gpus,duration\n",
+			`line 1: header "id,submit,gpus,duration", want that of a known format; nearest is pal: missing job_id, ` +
+				`num_gpus, submit_time, model; unknown "id"; unknown "submit" (did you mean "submit_time"?); ` +
+				`unknown "gpus"; a table of your own has the columns job_id,submit_s,num_gpus,duration_s, times in ` +
+				`seconds`},
 		{"column twice", "job_id,submit_s,num_gpus,duration_s,user,user\n",
 			`line 1: column "user" twice, want it once`},
 		{"zip", "PK\x03\x04\x14\x00",

@@ -139,8 +139,13 @@ func (in *input) unknown(line string) error {
 	}
 	near := nearest(line)
 	columns, _ := near.split(line, nil)
-	return in.fail("header %q, want that of a known format; nearest is %s: %s", clip(line), near.name,
-		near.complain(columns))
+	own := ""
+	if missing, unknown := near.differences(columns); near != &trainyardLayout && len(missing)+len(unknown) > 1 {
+		needed, _ := trainyardLayout.differences(nil)
+		own = "; a table of your own has the columns " + strings.Join(needed, ",") + ", times in seconds"
+	}
+	return in.fail("header %q, want that of a known format; nearest is %s: %s%s", clip(line), near.name,
+		near.complain(columns), own)
 }
 
 // columns finds the meaning of each column of the header.

@@ -195,6 +195,9 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 			return nil, requestError(err)
 		}
 		if err := r.request.Check(); err != nil {
+			if errors.Is(err, system.ErrBudget) {
+				err = fmt.Errorf("%w; see --budget", err)
+			}
 			return nil, term.Usage(err)
 		}
 		if f.json || f.report.Path != "" {
