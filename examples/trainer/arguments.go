@@ -26,6 +26,7 @@ type config struct {
 	saveTime        time.Duration // added to the save of a run that is asked to stop
 	seed            uint64        // of the initial weights
 	failAt          int           // step, -1 for none
+	failWhen        string        // file, "" for none
 	failOnce        bool
 	out             string // "" for none
 	ledger          identity
@@ -64,6 +65,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (config,
 	fs.DurationVar(&c.saveTime, "save-time", 0, "time added to the save on SIGTERM and SIGINT")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the initial weights")
 	fs.IntVar(&c.failAt, "fail-at", -1, "exit with code 3 at this step, before it is saved; -1 for never")
+	fs.StringVar(&c.failWhen, "fail-when", "", "exit with code 3 at the first step at whose start this file exists")
 	fs.BoolVar(&c.failOnce, "fail-once", false, "fail only once per job; needs a checkpoint folder or a ledger to "+
 		"remember it")
 	fs.StringVar(&c.out, "out", "", "file for the result as JSON")

@@ -39,7 +39,7 @@
 //	0    trained to the end
 //	1    an error: a file, another run's checkpoint, or a loss that is no longer finite
 //	2    wrong flags or environment
-//	3    --fail-at
+//	3    --fail-at or --fail-when
 //	75   SIGTERM or SIGINT came, and the work is saved (EX_TEMPFAIL of sysexits.h)
 //	99   the ledger shows that the job or one of its devices is in use already
 //	143  SIGTERM came and there is no folder to save in (130 for SIGINT)

@@ -172,10 +172,10 @@ func (t *training) save() error {
 	return nil
 }
 
-// failsHere says whether --fail-at wants the run to fail now. With --fail-once the first run to do so leaves a file
-// behind, and no later one does.
+// failsHere says whether --fail-at or --fail-when wants the run to fail now. With --fail-once the first run to do so
+// leaves a file behind, and no later one does.
 func (t *training) failsHere() (bool, error) {
-	if t.step != t.failAt {
+	if t.step != t.failAt && !t.failsNow() {
 		return false, nil
 	}
 	if t.failOnce {
@@ -194,6 +194,15 @@ func (t *training) failsHere() (bool, error) {
 	}
 	fmt.Fprintf(t.stderr, "trainer: failing at step %d, as asked\n", t.step)
 	return true, nil
+}
+
+// failsNow says whether the file of --fail-when is there.
+func (t *training) failsNow() bool {
+	if t.failWhen == "" {
+		return false
+	}
+	_, err := os.Stat(t.failWhen)
+	return err == nil
 }
 
 // preempted saves and says so. Further signals are not read: the save is not interrupted.

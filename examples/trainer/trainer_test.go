@@ -359,6 +359,18 @@ func TestFailAt(t *testing.T) {
 	}
 }
 
+// Ensure that a run fails once a file is there, and not before.
+func TestFailWhen(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "fail")
+	args := []string{"--steps", "20", "--batch", "8", "--fail-when", file}
+	start(t, nil, args...).wantCode(exitDone)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, nil, args...).wantCode(exitFailed)
+}
+
 // Ensure that what the user got wrong is reported apart from what went wrong.
 func TestErrors(t *testing.T) {
 	t.Parallel()

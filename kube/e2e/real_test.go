@@ -144,7 +144,7 @@ func TestRealEaCOUndoesTrial(t *testing.T) {
 	}
 	submit("first", 200_000, 100*time.Hour, "--steps", "1000000", "--step-time", "100ms")
 	r.awaitStep("first", 1, 5)
-	submit("second", 4, 4*time.Second, "--steps", "20", "--step-time", "600ms")
+	submit("second", 4, 4*time.Second, "--steps", "20", "--step-time", "2s") // 10 s an epoch, to look at it
 	var claims resourcev1.ResourceClaimList
 	must(t, r.api.List(t.Context(), &claims, client.InNamespace(r.space)))
 	if n := len(claims.Items); n != 1 || len(claims.Items[0].Status.ReservedFor) != 2 {
@@ -205,22 +205,15 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 	if n := len(c.released); n == 0 || n > 2 {
 		t.Errorf("%d nodes were rented and given back, want one or two", n)
 	}
-	for _, g := range r.witnesses() {
-		node := strings.TrimSuffix(strings.TrimPrefix(g.Given[0], "GPU-"), "-0")
-		if !slices.Contains(c.released, node) || g.Attempt != "1" ||
-			!slices.Equal(g.Given, []string{"GPU-" + node + "-0", "GPU-" + node + "-1"}) {
-			t.Errorf("attempt %s of job %s had %v, want the first on both GPUs of a rented node, of %v", g.Attempt,
-				g.Job, g.Given, c.released)
-		}
-	}
 	var ordered sched.Time
-	joined, left := 0, 0
+	var joined []string // some are given back before they do, where they take long to boot
+	left := 0
 	for _, e := range r.history() {
 		switch {
 		case e.Kind == sched.Ordered && e.Code == int32(sched.Rent) && ordered == 0:
 			ordered = e.Time
 		case e.Kind == sched.NodeJoined:
-			if joined++; e.Time < ordered+sched.Time(boot) {
+			if joined = append(joined, e.NodeSpec.Name); e.Time < ordered+sched.Time(boot) {
 				t.Errorf("a node was ordered at %v and there at %v, want it to boot for %v", ordered, e.Time, boot)
 			}
 		case e.Kind == sched.NodeLeft:
@@ -229,8 +222,16 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 			t.Errorf("attempt %d of job %d ended %v: %s", e.Attempt, e.Job, e.Outcome, e.Text)
 		}
 	}
-	if ordered == 0 || joined != len(c.released) || left != joined {
-		t.Errorf("%d nodes joined, %d left, %d were machines", joined, left, len(c.released))
+	if n := len(joined); ordered == 0 || n == 0 || n > len(c.released) || left != n {
+		t.Errorf("nodes %v joined, %d left, machines were %v", joined, left, c.released)
+	}
+	for _, g := range r.witnesses() {
+		node := strings.TrimSuffix(strings.TrimPrefix(g.Given[0], "GPU-"), "-0")
+		if !slices.Contains(joined, node) || g.Attempt != "1" ||
+			!slices.Equal(g.Given, []string{"GPU-" + node + "-0", "GPU-" + node + "-1"}) {
+			t.Errorf("attempt %s of job %s had %v, want the first on both GPUs of a rented node, of %v", g.Attempt,
+				g.Job, g.Given, joined)
+		}
 	}
 }
 

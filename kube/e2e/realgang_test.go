@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 		c := &j.Spec.Template.Spec.Containers[0]
 		c.Env = append(c.Env, corev1.EnvVar{Name: "TRAINER_LEDGER",
 			Value: filepath.Join(r.work, "ledger-$(NODE_RANK)")})
+		c.Command[slices.Index(c.Command, "--out")+1] = filepath.Join(r.work, name+"-$(NODE_RANK).json") // each its own
 		return j
 	}
 	r.create(gang("pair", "--steps=20", "--step-time=100ms"))
@@ -40,8 +42,14 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 		t.Errorf("the pair: %+v", st)
 	}
 	r.wantRanks("pair", "2 GPU-real-a-0 GPU-real-a-1", "1 GPU-real-b-0")
-	// rank 0 after 10 s, rank 1 after 110
-	r.create(gang("broken", "--steps=1000000", "--fail-at=300", "--step-time=$(NODE_RANK).1s"))
+	fail := filepath.Join(r.work, "fail-")
+	r.create(gang("broken", "--steps=1000000", "--step-time=100ms", "--fail-when="+fail+"$(NODE_RANK)"))
+	for rank := range 2 {
+		eventually(t, fmt.Sprintf("rank %d is at work", rank), func() bool {
+			return len(r.ledgerIn(fmt.Sprint("ledger-", rank))) == 3
+		})
+	}
+	must(t, os.WriteFile(fail+"0", nil, 0o644))
 	if st := r.until("broken", v1alpha1.Failed); st.Attempt != 1 ||
 		!strings.Contains(st.Reason, "pod broken-1-0: exit code 3") {
 		t.Errorf("the broken one: %+v", st)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -289,7 +290,7 @@ func (c *cloud) runs(what string, until func() bool) {
 			at, err := time.Parse(time.RFC3339Nano, n.Annotations[provider.BootsAt])
 			must(c.r.t, err)
 			if c.up[n.Name] == nil && time.Now().After(at) {
-				c.up[n.Name] = c.r.node(n.Name, 2)
+				c.boot(n.Name)
 			}
 		}
 		for name, n := range c.up {
@@ -302,6 +303,16 @@ func (c *cloud) runs(what string, until func() bool) {
 		}
 		return until()
 	})
+}
+
+// boot brings up a node. On a loaded machine one may join, serve no job and be given back before that is noticed here.
+func (c *cloud) boot(name string) {
+	c.r.t.Helper()
+	n := realnode.New(c.r.t, c.r.plane, name, realnode.Options{GPUs: 2, Image: realnode.Trainer(c.r.t)})
+	if err := n.Boot(c.r.t.Context()); !apierrors.IsNotFound(err) {
+		must(c.r.t, err)
+	}
+	c.up[name] = n
 }
 
 // wantIdle checks that every process that started on GPUs of a node has ended by itself.

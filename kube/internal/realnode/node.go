@@ -77,7 +77,8 @@ func Start(t testing.TB, plane *controlplane.Cluster, name string, o Options) *N
 	return n
 }
 
-// Boot brings the node up: it registers, as the object that is there or a new one. It returns once it is ready.
+// Boot brings the node up: it registers, as the object that is there or a new one. It returns once it is ready, or with
+// an error for which apierrors.IsNotFound holds once its object is gone again.
 func (n *Node) Boot(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -206,12 +207,15 @@ func (n *Node) ready(ctx context.Context) error {
 	return nil
 }
 
-// await asks until try succeeds or ctx is done.
+// await asks until try succeeds, ctx is done, or the API server has no such object.
 func await(ctx context.Context, what string, try func(context.Context) error) error {
 	for {
 		err := try(ctx)
 		if err == nil {
 			return nil
+		}
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s is gone: %w", what, err)
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
