@@ -39,8 +39,10 @@ var asPlanned = map[string]string{"information": "perfect", "correct": "no"}
 
 // Verify simulates a system that rents with perfect information, boa or boa-exact, on jobs that arrive at random,
 // Poisson, all of a class of one size, where nodes of one GPU are there at once: what a plan takes for granted, but
-// that whole jobs come and go. jct is the mean time that the plan expects, in hours.
-func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float64, seeds int) (*Verified, error) {
+// that whole jobs come and go. jct is the mean time that the plan expects, in hours. Seeds of arrivals
+// count up from first.
+func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float64, first uint64,
+	seeds int) (*Verified, error) {
 	m := &LongRun{PerNode: 1, Apps: make(map[string]speedup.App)}
 	var restarts []string
 	for i, k := range kinds {
@@ -61,7 +63,7 @@ func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float6
 	m.Hours = v.Hours + m.WarmUp
 	var spend, jcts []float64
 	for seed := range seeds {
-		out, gpus, err := m.Run(ctx, system, asPlanned, budget, uint64(seed)+1)
+		out, gpus, err := m.Run(ctx, system, asPlanned, budget, first+uint64(seed))
 		if err != nil {
 			return nil, err
 		}
@@ -75,6 +77,6 @@ func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float6
 		}
 		spend, jcts = append(spend, gpus), append(jcts, m.SettledJCT(out)/3600)
 	}
-	v.GPUs, v.JCT = Bootstrap(spend), Bootstrap(jcts)
+	v.GPUs, v.JCT = Students(spend), Students(jcts)
 	return v, nil
 }

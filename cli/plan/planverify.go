@@ -33,7 +33,7 @@ func (p *planned) verify(ctx context.Context) error {
 		kinds = append(kinds, simulate.Kind{App: kindApp{k}, PerHour: k.rate, Restart: 3600 * k.restart, Most: most})
 	}
 	gpus := p.budget / w.types[0].price
-	v, err := simulate.Verify(ctx, kinds, p.method, gpus, p.best.jct, verifySeeds)
+	v, err := simulate.Verify(ctx, kinds, p.method, gpus, p.best.jct, 1, verifySeeds)
 	p.verified = v
 	return err
 }
