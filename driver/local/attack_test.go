@@ -427,6 +427,45 @@ func TestAttackStoppedShim(t *testing.T) {
 	}
 }
 
+// Ensure that a job which hides its shim from the manager, by what is in the folder, and stops it, keeps no device: the
+// next one gets it.
+func TestAttackHiddenShim(t *testing.T) {
+	const forged = `{"code":0,"started":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:00:01Z"}`
+	for name, script := range map[string]string{
+		"no folder":     `kill -STOP $PPID; cd /; rm -rf $JOB`,
+		"no lock":       `kill -STOP $PPID; cd $RUN; rm ../lock alive.json starting.json`,
+		"another lock":  `kill -STOP $PPID; cd $RUN; cp ../lock l; mv l ../lock; rm *.json`,
+		"forged record": `kill -STOP $PPID; cd $RUN; cp ../lock l; mv l ../lock; echo '` + forged + `' >over.json`,
+		"away":          `kill -STOP $PPID; cd /; mv $JOB $JOB.gone; mkdir $JOB`,
+		"children":      `(env -i setsid sleep 1000 &); kill -STOP $PPID; cd /; rm -rf $JOB`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, folder(t), 1, 1)
+			t.Cleanup(d.Close)
+			d.doubtEvery = 20 * time.Millisecond
+			run := d.o.State.RunDir(0, 1)
+			set := fmt.Sprintf("RUN=%s; JOB=%s; until [ -e $RUN/alive.json ]; do sleep 0.01; done; ", run,
+				d.o.State.Job(0))
+			evil, _ := jobOf(t, set+"cd $RUN; until [ -e "+filepath.Join(string(d.o.State), "up")+
+				" ]; do sleep 0.01; done; "+script+"; exit 0", 300*time.Millisecond)
+			next, _ := jobOf(t, "echo fine", time.Second)
+			d.o.Jobs = []Arrival{evil, next}
+			h := take(t, d, sched.View{})
+			h.arrivals(2)
+			h.apply(start(0, 1, 0))
+			h.await(sched.AttemptStarted, 0)
+			touch(t, filepath.Join(string(d.o.State), "up"))
+			h.await(sched.AttemptEnded, 0)
+			if left := procs.WithLastArgument(string(run)); len(left) > 0 {
+				t.Errorf("%+v live, want no shim", left)
+			}
+			h.apply(start(1, 1, 0))
+			h.end(1, sched.Finished)
+		})
+	}
+}
+
 // Ensure that a job whose shim is stopped saves all the same when it is asked to end, also by a driver that was not
 // there before.
 func TestAttackStoppedShimSaves(t *testing.T) {

@@ -361,8 +361,12 @@ func (a *attempt) believed(over *shim.Over) *shim.Over {
 
 // finish kills what is left of the attempt, whatever its record says, waits until the devices are seen free, and
 // reports the end. With it goes which of them do not become so. Where there is a record, the shim has seen the group
-// empty, unless the job forged it: two looks have to agree. Else the sweep, which takes more, has to find none.
+// empty, unless the job forged it: two looks have to agree. Else the sweep, which takes more, has to find none. A shim
+// that lives although its lock is free lost that to its job.
 func (a *attempt) finish(x *end) {
+	if x.over == nil || len(a.knownShims()) > 0 {
+		a.endShims()
+	}
 	if x.over == nil || !a.gone() || !a.gone() {
 		a.sweep()
 	}

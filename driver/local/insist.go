@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ func (a *attempt) insist(over <-chan struct{}) {
 			wake(a.knownShims())
 			continue
 		}
-		shims := procs.WithLastArgument(string(a.dir))
+		shims := a.shims()
 		switch {
 		case !a.force(shims):
 			empty = time.Time{}
@@ -69,7 +70,36 @@ func (a *attempt) knownShims() []procs.Member {
 	if alive, err := a.dir.Alive(); err == nil {
 		pids = append(pids, alive.PID)
 	}
-	return procs.WithLastArgument(string(a.dir), pids...)
+	return a.shims(pids...)
+}
+
+// shims returns the processes that run as a shim of the attempt: of those with the given pids, or of all where none is
+// given.
+func (a *attempt) shims(pids ...int) []procs.Member {
+	words := a.d.o.Shim[1:]
+	return procs.WithLastArgument(strings.Join(append(words[:len(words):len(words)], string(a.dir)), "\x00"), pids...)
+}
+
+// endShims ends the shims of an attempt that is over by what is in the folder, with what descends from them: a job may
+// have removed their lock and their records, and stopped them. They would hold its devices for good. It does not give
+// up before none is left.
+func (a *attempt) endShims() {
+	for pause := firstPause; !isClosed(a.d.quit); pause = min(2*pause, lastPause) {
+		shims := a.shims()
+		if len(shims) == 0 {
+			return
+		}
+		group := a.group()
+		group.Below(shims)
+		ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
+		if err := group.Kill(ctx); err == nil {
+			for i := range shims {
+				_, _ = shims[i].Signal(syscall.SIGKILL) // if it lives on, it is found again
+			}
+		}
+		cancel()
+		time.Sleep(pause)
+	}
 }
 
 // wake has the shims among some processes that are stopped go on.
