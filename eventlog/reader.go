@@ -14,6 +14,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// ErrNewer is wrapped by the error about a log that this program is too old for. Its text says both versions.
+var ErrNewer = errors.New("was written by a newer Trainyard")
+
 // ErrHeader is wrapped by the error about a header behind the first: the log has another part.
 var ErrHeader = errors.New("a header, want an event")
 
@@ -247,7 +250,7 @@ func stepsFrom(schema string, all []upcaster) ([]upcaster, error) {
 	current, _ := strconv.Atoi(ours)
 	if version, ok := strings.CutPrefix(schema, stem+"/v"); ok {
 		if n, err := strconv.Atoi(version); err == nil && n > current {
-			return nil, fmt.Errorf("schema %s was written by a newer Trainyard, want %s or older", schema, Schema)
+			return nil, fmt.Errorf("schema %s %w, want %s or older", schema, ErrNewer, Schema)
 		}
 	}
 	return nil, fmt.Errorf(`schema %q, want a header that starts with {"schema":%q`, schema, Schema)

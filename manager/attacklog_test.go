@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
@@ -204,6 +205,29 @@ func TestRepairRefuses(t *testing.T) {
 	s := newRig(t, "fifo", 1, "jobs: [{command: [x]}]").serve()
 	if _, err := manager.Repair(s.options.Dir); err == nil {
 		t.Error("a folder that is served is repaired")
+	}
+}
+
+// Ensure that a log which a newer Trainyard wrote is left as it is, by serve and by repair, and that both versions are
+// named.
+func TestNewerLogIsLeft(t *testing.T) {
+	t.Parallel()
+	want := "schema trainyard.log/v99 was written by a newer Trainyard, want " + eventlog.Schema + " or older"
+	r := stopped(t)
+	r.execute("update meta set value = replace(value, '" + eventlog.Schema + "', 'trainyard.log/v99')")
+	was, err := os.ReadDir(r.options.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = manager.Repair(r.options.Dir)
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "copy") {
+		t.Errorf("repair: %v, want %q", err, want)
+	}
+	if is, failed := os.ReadDir(r.options.Dir); failed != nil || len(is) != len(was) {
+		t.Errorf("%v, %v, want %v", is, failed, was)
+	}
+	if _, err = manager.Open(t.Context(), r.options); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("serve: %v, want %q", err, want)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -88,6 +89,9 @@ func (r *repair) folded() (*engine.State, error) {
 		return nil, err
 	}
 	state, at, fault := r.k.fold()
+	if errors.Is(fault, eventlog.ErrNewer) { // nothing is wrong with it
+		return nil, fmt.Errorf("%w: it is as it was; use the newer Trainyard", fault)
+	}
 	if fault == nil && len(bad) == 0 {
 		return state, nil
 	}

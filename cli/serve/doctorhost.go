@@ -16,6 +16,8 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/manager/store"
 )
 
 // database is the file that a state folder is known by.
@@ -80,7 +82,23 @@ func (p *patient) log() []finding {
 		return []finding{{"state", wrong, path + " is no database",
 			"put it back from a backup; the old one is kept as it is"}}
 	}
-	return nil
+	return p.newer()
+}
+
+// newer says whether a log that no manager serves is of a later version than this program knows.
+func (p *patient) newer() []finding {
+	if p.info != nil {
+		return nil
+	}
+	log, err := store.Read(p.dir)
+	if err == nil {
+		defer log.Close()
+		_, err = eventlog.NewReader(log, filepath.Join(p.dir, database))
+	}
+	if !errors.Is(err, eventlog.ErrNewer) {
+		return nil // what cannot be read for another reason is for serve to say, and for --repair
+	}
+	return []finding{{"state", wrong, term.OneLine(err.Error()), "use the newer Trainyard, or start in another folder"}}
 }
 
 // disk says how much space is left for log, output and checkpoints.

@@ -27,6 +27,9 @@ func Read(dir string) (io.ReadCloser, error) {
 	if bad := db.QueryRow("pragma user_version").Scan(&have); bad != nil {
 		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, bad), db.Close())
 	}
+	if have > version {
+		return nil, errors.Join(fmt.Errorf("store: %w", newer(path, have)), db.Close())
+	}
 	if have != version {
 		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard "+
 			"serve` on it", path, have, version), db.Close())

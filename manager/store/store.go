@@ -166,6 +166,11 @@ func uri(path string) string {
 	return string(b)
 }
 
+// newer is the error of a database of a version that this program does not know.
+func newer(path string, have int) error {
+	return fmt.Errorf("%s %w (version %d, this one knows %d)", path, eventlog.ErrNewer, have, version)
+}
+
 // check refuses a database that is not ours or newer, and brings an older one to the present version.
 func (s *Store) check() error {
 	have := 0
@@ -174,8 +179,7 @@ func (s *Store) check() error {
 	}
 	switch {
 	case have > version:
-		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", FileName, have,
-			version)
+		return newer(FileName, have)
 	case have < 1:
 		return fmt.Errorf("%s is no log of a Trainyard", FileName)
 	case have < version:
