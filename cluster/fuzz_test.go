@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainyard/trainyard/internal/docexample"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // FuzzParse checks that no input makes Parse panic, that an error is one line with a position, and that a cluster that
 // was read is what its documentation says.
 func FuzzParse(f *testing.F) {
-	f.Add(docExample(f))
+	f.Add(docexample.Of(f))
 	f.Add("nodes: [{gpus: 4}]")
 	f.Add("pools: [{name: a, gpus: 4, max: 3, boot_seconds: 9}, {name: b, gpus: 1, type: x, min: 1, max: 1}]")
 	f.Add("nodes:\n  - count: 5\n    gpus: 2\n    racks: 2\n    power: {idle_w: 1e2}\nfailures: {node_mtbf_hours: " +

@@ -2,36 +2,19 @@ package cluster
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/docexample"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// docExample returns the YAML of the package comment.
-func docExample(t testing.TB) string {
-	src, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for line := range strings.Lines(string(src)) {
-		if code, ok := strings.CutPrefix(line, "//\t"); ok {
-			b.WriteString(code)
-		} else if b.Len() > 0 {
-			break
-		}
-	}
-	return b.String()
-}
-
 // Ensure that the example of the package comment means what its comments say.
 func TestDocExample(t *testing.T) {
-	c, err := Parse([]byte(docExample(t)), "some/lab.yaml")
+	c, err := Parse([]byte(docexample.Of(t)), "some/lab.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

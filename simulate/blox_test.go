@@ -162,16 +162,7 @@ func alikeScores(gpus int) *variability.Scores {
 
 func mustScores(t testing.TB, path string) *variability.Scores {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := variability.ReadScores(f, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return mustReadAs(t, path, variability.ReadScores)
 }
 
 // csvRows returns the rows below a header.

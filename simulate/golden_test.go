@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
-	"github.com/trainyard/trainyard/system"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +18,7 @@ import (
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -247,14 +248,20 @@ func mustLoad(t testing.TB, spec string) *cluster.Cluster {
 
 func mustSizes(t testing.TB, path string) *dist.Empirical {
 	t.Helper()
+	return mustReadAs(t, path, dist.Read)
+}
+
+// mustReadAs reads a file by a reader that takes its text and its name.
+func mustReadAs[T any](t testing.TB, path string, read func(r io.Reader, name string) (T, error)) T {
+	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	sizes, err := dist.Read(f, path)
+	x, err := read(f, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sizes
+	return x
 }

@@ -92,6 +92,30 @@ func bloxParams(s *Request, set *key.Settings) (replica.Params, error) {
 
 // bloxHonours refuses what the replica knows nothing of.
 func bloxHonours(s *Request, set *key.Settings) error {
+	if err := plainWorld(s); err != nil {
+		return err
+	}
+	if s.Scores == nil {
+		return errors.New("no PM scores of the GPUs were given; see --variability")
+	}
+	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key,
+		system.StopDelay.Key, system.SpreadPenalty.Key,
+		system.MoveCost.Key, system.Tolerance.Key, system.MinRun.Key, system.UserLimit.Key, system.ReplaceEvery.Key)
+	if err != nil {
+		return err
+	}
+	for _, k := range []*key.Key{&system.Classes.Key, &system.Locality.Key, &system.Backfill.Key,
+		&system.Stragglers.Key} {
+		if text := cmp.Or(set.Text(k), k.Default); text != k.Default {
+			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.Name, text)
+		}
+	}
+	return nil
+}
+
+// plainWorld refuses what no released simulator that works in rounds knows: nodes that differ or fail, events from
+// outside, rounds that are no whole seconds.
+func plainWorld(s *Request) error {
 	for i := range s.Cluster.Nodes {
 		n := &s.Cluster.Nodes[i]
 		if n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
@@ -109,20 +133,6 @@ func bloxHonours(s *Request, set *key.Settings) error {
 		return errors.New("the released simulator takes no events from outside")
 	case s.Round%time.Second != 0:
 		return fmt.Errorf("round %v, want whole seconds", s.Round)
-	case s.Scores == nil:
-		return errors.New("no PM scores of the GPUs were given; see --variability")
-	}
-	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key,
-		system.StopDelay.Key, system.SpreadPenalty.Key,
-		system.MoveCost.Key, system.Tolerance.Key, system.MinRun.Key, system.UserLimit.Key, system.ReplaceEvery.Key)
-	if err != nil {
-		return err
-	}
-	for _, k := range []*key.Key{&system.Classes.Key, &system.Locality.Key, &system.Backfill.Key,
-		&system.Stragglers.Key} {
-		if text := cmp.Or(set.Text(k), k.Default); text != k.Default {
-			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.Name, text)
-		}
 	}
 	return nil
 }

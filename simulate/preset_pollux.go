@@ -60,23 +60,10 @@ func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (replicaR
 
 // polluxHonours refuses what the replica knows nothing of.
 func polluxHonours(s *Request, set *key.Settings) error {
-	for i := range s.Cluster.Nodes {
-		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
-			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows "+
-				"no others", n.Name, n.GPUs, n.Type)
-		}
+	if err := plainWorld(s); err != nil {
+		return err
 	}
-	switch {
-	case len(s.Cluster.Nodes) == 0:
-		return errors.New("no nodes, want some")
-	case s.Cluster.Failures.MTBF > 0:
-		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing "+
-			"of failures", s.Cluster.Failures.MTBF)
-	case len(s.Inject) > 0:
-		return errors.New("the released simulator takes no events from outside")
-	case s.Round%time.Second != 0:
-		return fmt.Errorf("round %v, want whole seconds", s.Round)
-	case s.Scores != nil:
+	if s.Scores != nil {
 		return errors.New("PM scores of GPUs, want none: GPUs of the released simulator do not differ")
 	}
 	err := wantZero(set, "the released simulator", system.StartDelay.Key, system.StopDelay.Key,

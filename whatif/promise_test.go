@@ -72,6 +72,18 @@ func doing(m *whatif.Moment, j sched.JobID, r *whatif.Remedy) []sched.Event {
 		{Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
 }
 
+// makePicky has half of the jobs refuse to share GPUs, and half ask for one of several types.
+func makePicky(w *whatiftest.World, r *rand.Rand) {
+	for i := range w.Trace.Jobs {
+		if r.IntN(2) == 0 {
+			w.Trace.Jobs[i].Spec.Share = sched.ShareNever
+		}
+		if len(w.Cluster.Types) > 1 && r.IntN(2) == 0 {
+			w.Trace.Jobs[i].Spec.Types = sched.TypeSet(0).With(w.Cluster.Nodes[0].Type)
+		}
+	}
+}
+
 // Promise 17: ensure, for random states of random clusters under many systems, that a user who does what a remedy says
 // has the job given GPUs by the very core that decides; and that where no narrower gang is offered, none of all that
 // there are is given any.
@@ -85,14 +97,7 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 		for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "las", "srtf", "tiresias-las", "pal",
 			"elastic-fifo", "fifo-packed", "gandiva"} {
 			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 17))
-			for i := range w.Trace.Jobs {
-				if r.IntN(2) == 0 {
-					w.Trace.Jobs[i].Spec.Share = sched.ShareNever
-				}
-				if len(w.Cluster.Types) > 1 && r.IntN(2) == 0 {
-					w.Trace.Jobs[i].Spec.Types = sched.TypeSet(0).With(w.Cluster.Nodes[0].Type)
-				}
-			}
+			makePicky(w, r)
 			m, _ := cutAnywhere(t, w, name, r)
 			if m == nil {
 				continue

@@ -111,14 +111,7 @@ func TestRemediesHold(t *testing.T) {
 		for _, name := range []string{"fifo", "fifo-skip", "las", "tiresias-las", "pal", "elastic-fifo", "eaco",
 			"fifo-packed"} {
 			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 9))
-			for i := range w.Trace.Jobs {
-				if r.IntN(2) == 0 {
-					w.Trace.Jobs[i].Spec.Share = sched.ShareNever
-				}
-				if len(w.Cluster.Types) > 1 && r.IntN(2) == 0 {
-					w.Trace.Jobs[i].Spec.Types = sched.TypeSet(0).With(w.Cluster.Nodes[0].Type)
-				}
-			}
+			makePicky(w, r)
 			m, _ := cutAnywhere(t, w, name, r)
 			if m == nil {
 				continue

@@ -44,13 +44,18 @@ func arrival(t *testing.T, at time.Duration, n int, script string) Arrival {
 // open returns a driver of n slots on a folder, as the manager of the given epoch has it.
 func open(t *testing.T, folder string, epoch int64, n int, jobs ...Arrival) *Driver {
 	t.Helper()
+	return openWith(t, Options{State: shim.State(folder), Epoch: epoch, Devices: device.Slots(n), Jobs: jobs})
+}
+
+// openWith returns a driver with these options, whose shims are this program.
+func openWith(t *testing.T, o Options) *Driver {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here",
-		Devices: device.Slots(n),
-		Jobs:    jobs, Shim: []string{exe, "shim"}})
+	o.Origin, o.Node, o.Shim = time.Now(), "here", []string{exe, "shim"}
+	d, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

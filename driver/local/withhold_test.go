@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,17 +19,7 @@ import (
 // endless returns a driver without end of n slots.
 func endless(t *testing.T, folder string, epoch int64, n int) *Driver {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here",
-		Devices: device.Slots(n),
-		Endless: true, Shim: []string{exe, "shim"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return openWith(t, Options{State: shim.State(folder), Epoch: epoch, Devices: device.Slots(n), Endless: true})
 }
 
 // served returns a world whose driver has no end, and no jobs yet.

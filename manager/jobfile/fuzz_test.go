@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/internal/docexample"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -15,7 +16,7 @@ const maxFuzz = 1 << 12
 // FuzzParse checks that no input makes Parse panic, that an error is one line with a position, and that a list that was
 // read is what its documentation says.
 func FuzzParse(f *testing.F) {
-	f.Add(docExample(f))
+	f.Add(docexample.Of(f))
 	f.Add("jobs: [{command: [a]}]")
 	f.Add("defaults: {command: [a, 1], env: {A: b}}\njobs:\n- {name: a, count: 3, after: [job-1, c]}\n- submit: 0\n" +
 		"- {name: c, gpus: {max: 2}}\n")

@@ -14,27 +14,11 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/internal/docexample"
 	"github.com/trainyard/trainyard/sched"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
-
-// docExample returns the YAML of the package comment.
-func docExample(t testing.TB) string {
-	src, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for line := range strings.Lines(string(src)) {
-		if code, ok := strings.CutPrefix(line, "//\t"); ok {
-			b.WriteString(code)
-		} else if b.Len() > 0 {
-			break
-		}
-	}
-	return b.String()
-}
 
 func parse(t testing.TB, src string) *File {
 	t.Helper()
@@ -61,7 +45,7 @@ func names(f *File) string {
 // Ensure that the example of the package comment means what its comments say, to the letter of every field and of the
 // hash.
 func TestDocExample(t *testing.T) {
-	f := parse(t, docExample(t))
+	f := parse(t, docexample.Of(t))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "path %s\nhash %s\n", f.Path, f.Hash)
 	for i := range f.Jobs {

@@ -28,15 +28,28 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
+// division is a case of a rule that looks at the work that is left of each job.
+type division struct {
+	name string
+	jobs []Job
+	left []float64
+	gpus int
+	want []int
+}
+
+// divide compares what a rule gives with what is wanted.
+func divide(t *testing.T, rule func(jobs []Job, left []float64, gpus int) []int, cases []division) {
+	t.Helper()
+	for _, c := range cases {
+		if got := rule(c.jobs, c.left, c.gpus); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // Ensure that AFS-L decides as worked out by hand from the rule.
 func TestAFSL(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		jobs []Job
-		left []float64
-		gpus int
-		want []int
-	}{
+	divide(t, func(jobs []Job, left []float64, gpus int) []int { return AFSL(nil, jobs, left, gpus) }, []division{
 		{"one GPU goes to the shorter", []Job{linear(8), linear(8)}, []float64{20, 10}, 1, []int{0, 1}},
 		// The shorter gains 1/1 by its second, no less than the 1/1 that the other gains by its first; by its third
 		// 1/2.
@@ -49,31 +62,19 @@ func TestAFSL(t *testing.T) {
 			[]int{4, 1}},
 		{"nothing beyond the maximum", []Job{linear(2), linear(2)}, []float64{20, 10}, 9, []int{2, 2}},
 		{"minima are one step", []Job{{S: linear(8).S, Min: 4, Max: 8}, linear(8)}, []float64{5, 10}, 3, []int{0, 3}},
-	} {
-		if got := AFSL(nil, c.jobs, c.left, c.gpus); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
+	})
 }
 
 func TestOptimus(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		jobs []Job
-		left []float64
-		gpus int
-		want []int
-	}{
+	divide(t, func(jobs []Job, left []float64, gpus int) []int {
+		return Optimus(nil, jobs, left, gpus, nil)
+	}, []division{
 		{"one each, then the longest first", []Job{linear(8), linear(8)}, []float64{100, 10}, 4, []int{3, 1}},
 		{"ties to the first", []Job{linear(8), linear(8)}, []float64{10, 10}, 3, []int{2, 1}},
 		{"no GPU without a gain", []Job{whole(1, 0.9, 4), linear(2)}, []float64{10, 10}, 6, []int{1, 2}},
 		{"what is not left is not given", []Job{{S: linear(8).S, Min: 3, Max: 8}, linear(2)}, []float64{10, 10}, 2,
 			[]int{0, 2}},
-	} {
-		if got := Optimus(nil, c.jobs, c.left, c.gpus, nil); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
+	})
 }
 
 // Ensure that every baseline gives each job a possible width or nothing, never more GPUs than there are, and never a

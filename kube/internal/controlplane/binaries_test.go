@@ -3,27 +3,10 @@ package controlplane
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+
+	"github.com/trainyard/trainyard/internal/witness"
 )
-
-// witness is a testing.TB that notes how a test would have ended, instead of ending.
-type witness struct {
-	testing.TB
-	skipped, failed bool
-}
-
-func (w *witness) Helper() {}
-
-func (w *witness) Skipf(string, ...any) {
-	w.skipped = true
-	runtime.Goexit()
-}
-
-func (w *witness) Fatalf(string, ...any) {
-	w.failed = true
-	runtime.Goexit()
-}
 
 // Ensure that missing binaries skip a test, and fail it where they are required; that all of them are looked for.
 func TestBinaries(t *testing.T) {
@@ -45,14 +28,9 @@ func TestBinaries(t *testing.T) {
 	} {
 		t.Setenv(FolderVar, c.dir)
 		t.Setenv(RequireVar, c.required)
-		w, done := &witness{TB: t}, make(chan struct{})
-		go func() {
-			defer close(done)
-			Binaries(w, c.more)
-		}()
-		<-done
-		if w.skipped != c.skipped || w.failed != c.failed {
-			t.Errorf("%+v: skipped %v, failed %v", c, w.skipped, w.failed)
+		w := witness.See(t, func(w testing.TB) { Binaries(w, c.more) })
+		if w.Skips != c.skipped || w.Fails != c.failed {
+			t.Errorf("%+v: skipped %v, failed %v", c, w.Skips, w.Fails)
 		}
 	}
 }
