@@ -70,6 +70,7 @@ type commandError struct {
 	unsent bool // by its exit code it has passed nothing on
 }
 
+// Error returns why.
 func (e *commandError) Error() string { return e.why }
 
 // Read reads what the command writes. Where it ends, the error has what it said last; what does not start as HTTP does
@@ -151,21 +152,29 @@ func (c *commandConn) Close() error {
 	return err
 }
 
-// LocalAddr and RemoteAddr name the ends.
-func (c *commandConn) LocalAddr() net.Addr  { return commandAddr{} }
+// LocalAddr names the end: a command, without an address.
+func (c *commandConn) LocalAddr() net.Addr { return commandAddr{} }
+
+// RemoteAddr is alike.
 func (c *commandConn) RemoteAddr() net.Addr { return commandAddr{} }
 
 type commandAddr struct{}
 
+// Network is the kind of connection.
 func (commandAddr) Network() string { return "command" }
-func (commandAddr) String() string  { return "command" }
 
-// SetDeadline, SetReadDeadline and SetWriteDeadline are those of the pipes.
+// String is the same: a command has no address.
+func (commandAddr) String() string { return "command" }
+
+// SetDeadline sets that of both pipes.
 func (c *commandConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.to.SetDeadline(t), c.from.SetDeadline(t))
 }
 
-func (c *commandConn) SetReadDeadline(t time.Time) error  { return c.from.SetReadDeadline(t) }
+// SetReadDeadline is that of the pipe that is read.
+func (c *commandConn) SetReadDeadline(t time.Time) error { return c.from.SetReadDeadline(t) }
+
+// SetWriteDeadline is that of the pipe that is written.
 func (c *commandConn) SetWriteDeadline(t time.Time) error { return c.to.SetWriteDeadline(t) }
 
 // lastWords keeps the end of what is written to it.
@@ -177,6 +186,7 @@ type lastWords struct {
 // maxWords is how many bytes are kept.
 const maxWords = 4 << 10
 
+// Write keeps the last maxWords bytes. It never fails.
 func (w *lastWords) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

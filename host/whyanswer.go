@@ -120,10 +120,15 @@ func (h *Host) fresh() (sched.Decider, error) {
 // still is a Moment without a future.
 type still struct{ state *engine.State }
 
+// View returns the state as it is.
 func (s still) View() *sched.View { return s.state.View() }
+
+// Remedies finds none.
 func (s still) Remedies(context.Context, sched.JobID) (*explain.Remedies, error) {
 	return nil, nil //nolint:nilnil // none are looked for
 }
+
+// Forecast foresees nothing.
 func (s still) Forecast(context.Context, []sched.JobID, []*sched.JobSpec) (*explain.Forecast, error) {
 	return nil, nil //nolint:nilnil // as said
 }

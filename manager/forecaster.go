@@ -58,12 +58,15 @@ type moment struct {
 	leave   sched.Unsaved                           // who is stopped by his user alone
 }
 
+// View returns the state of that moment.
 func (m *moment) View() *sched.View { return m.m.View() }
 
+// Remedies returns what would have the job start, tried on copies; none stops a job that its user alone may stop.
 func (m *moment) Remedies(ctx context.Context, job sched.JobID) (*explain.Remedies, error) {
 	return m.m.Remedies(ctx, job, whatif.RemedyOptions{Unsaved: m.leave})
 }
 
+// Forecast says when the jobs of and the planned ones would start, learned from what has ended by then.
 func (m *moment) Forecast(ctx context.Context, of []sched.JobID, planned []*sched.JobSpec) (*explain.Forecast, error) {
 	w := whatif.Learn(m.View(), whatif.Alike)
 	w.Steps, w.Guessed = m.left, m.guessed

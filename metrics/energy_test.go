@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
@@ -126,7 +127,7 @@ func TestCaps(t *testing.T) {
 // Ensure that energy costs and emits what its hour says, and that what is bought is not mixed with what is rented.
 func TestEnergyCost(t *testing.T) {
 	b := newBench(sched.NodeSpec{Name: "n", GPUs: 1, BusyGPUW: 500, IdleW: 500, DollarsHr: 3})
-	b.rec.Energy = metrics.Energy{Price: power.Constant(.25), Carbon: power.Constant(400)}
+	b.rec.Energy = metrics.Energy{Price: constant("price", ".25"), Carbon: constant("grams", "400")}
 	b.start(1, 0, 0, 0)
 	b.end(3, 0)
 	if r := b.rec.Result(""); math.Abs(r.EnergyKWh-2) > 1e-12 || math.Abs(r.EnergyCost-.5) > 1e-12 ||
@@ -158,4 +159,13 @@ func TestOwnedPrice(t *testing.T) {
 	if r := b.rec.Result(""); math.Abs(r.Cost-29) > 1e-9 {
 		t.Errorf("cost %v, want 29", r.Cost)
 	}
+}
+
+// constant is the series that has the value for ever.
+func constant(column, value string) *power.Series {
+	s, err := power.ReadSeries(strings.NewReader("start,"+column+"\n0,"+value+"\n"), "constant", column, 0)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }

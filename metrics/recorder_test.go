@@ -14,7 +14,6 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
-	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
@@ -223,7 +222,7 @@ func (h *history) run(t *testing.T, naps int) (*metrics.Recorder, *books) {
 		t.Fatal(err)
 	}
 	rec, b := metrics.NewRecorder(0), &books{}
-	rec.Energy = metrics.Energy{Price: prices(), Carbon: power.Constant(400)}
+	rec.Energy = metrics.Energy{Price: prices(), Carbon: constant("grams", "400")}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	o := engine.Options{Sinks: []eventlog.Sink{rec, b, &limit{t, 20000, stop}}}

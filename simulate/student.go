@@ -5,9 +5,9 @@ import "math"
 // confidence is the share of intervals that hold what they estimate.
 const confidence = 0.95
 
-// Students returns the mean of values and its 95 % interval by Student's t: of the few means of independent simulations,
-// each of which is nearly normal, a bootstrap would be too narrow. One value has no interval: Low and High are NaN.
-// len(values) > 0.
+// Students returns the mean of values and its 95 % interval by Student's t: of the few means of independent
+// simulations, each of which is nearly normal, a bootstrap would be too narrow. One value has no interval: Low and High
+// are NaN. len(values) > 0.
 func Students(values []float64) Interval {
 	n := float64(len(values))
 	e := Interval{Mean: mean(values), Low: math.NaN(), High: math.NaN()}
@@ -28,8 +28,8 @@ func deviation(values []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
-// studentQuantile returns the number below which a share p, 0.5 to 1, of Student's t with so many degrees of freedom is,
-// at most 1e6.
+// studentQuantile returns the number below which a share p, 0.5 to 1, of Student's t with so many degrees of freedom
+// is, at most 1e6.
 func studentQuantile(p float64, freedom int) float64 {
 	low, high := 0.0, 1e6
 	for range 100 {

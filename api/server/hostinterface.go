@@ -15,14 +15,21 @@ import (
 
 // Host is what a Server asks of the one who decides. All of it may be asked by any goroutine.
 type Host interface {
+	// Header says which system decides, on what, since when.
 	Header() eventlog.Header
 	// Look has f look at the state while nothing changes it; Brief and Result are for f.
 	Look(ctx context.Context, f func(*sched.View)) error
+	// Brief says why jobs wait, for lists of many.
 	Brief(v *sched.View) *pipeline.Brief
+	// Result is what has come of all jobs so far.
 	Result() (metrics.Result, []metrics.Job)
+	// Board has what the view does not: when jobs came and went, by whom, and why they failed.
 	Board() *Board
+	// LastEvent is the number of the newest event, 0 if there is none.
 	LastEvent() uint64
+	// Events sends the lines of the log from that event on, those to come too, until ctx is done or send fails.
 	Events(ctx context.Context, from uint64, send func(seq uint64, line []byte) error) error
+	// Why says why a job waits, and what would have it start.
 	Why(ctx context.Context, job sched.JobID, o WhyOptions) (*Answer, error)
 }
 

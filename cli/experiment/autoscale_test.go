@@ -86,8 +86,8 @@ func TestAutoscaleFollowsUtility(t *testing.T) {
 // that all go
 // when no job is left: eight jobs of one GPU fill two nodes, and once all but two have ended, one is enough.
 func TestAutoscaleShrinks(t *testing.T) {
-	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: speedup.Proportional{}}},
-		"day": speedup.Stages{{Size: 24 * 3600, Law: speedup.Proportional{}}}}
+	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: proportional{}}},
+		"day": speedup.Stages{{Size: 24 * 3600, Law: proportional{}}}}
 	one := sched.Rigid(1)
 	jobs := []asked{{"day", 0, one}}
 	for range 6 {
@@ -104,7 +104,7 @@ func TestAutoscaleShrinks(t *testing.T) {
 // that
 // could never run has nothing rented. The one of 16 GPUs has them all until it ends.
 func TestAutoscaleMinima(t *testing.T) {
-	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: speedup.Proportional{}}},
+	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: proportional{}}},
 		"amdahl": simulate.AmdahlApp(.1, 1)}
 	jobs := []asked{{"hour", 0, sched.Rigid(1)}, {"amdahl", 600, sched.Rigid(16)}, {"hour", 4200, sched.Rigid(17)}}
 	if got, out := scaled(t, "4x4", jobs, apps, nil); got != "0:1 10:4 65:1 115:0" || out.Finished != 2 {

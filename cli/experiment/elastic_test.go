@@ -29,11 +29,16 @@ type asked struct {
 
 var upTo8 = sched.Range{Min: 1, Want: 1, Max: 8}
 
+// proportional is the law of a job that is k times as fast on k GPUs.
+type proportional struct{}
+
+func (proportional) At(gpus float64) float64 { return gpus }
+
 // worlds has applications: linear takes 800 s on one GPU, short 80 s, and big 256 samples an update, of which a GPU
 // holds 64.
 var worlds = map[string]speedup.App{
-	"linear": speedup.Stages{{Size: 800, Law: speedup.Proportional{}}},
-	"short":  speedup.Stages{{Size: 80, Law: speedup.Proportional{}}},
+	"linear": speedup.Stages{{Size: 800, Law: proportional{}}},
+	"short":  speedup.Stages{{Size: 80, Law: proportional{}}},
 	"big": &speedup.Trainer{Name: "big", Time: speedup.Additive{Process: speedup.Affine{PerSample: .01}},
 		Worth:  speedup.Samples{20000},
 		Limits: speedup.Limits{Start: 256, Max: 256, MinPerGPU: 1, MaxPerGPU: 64}},

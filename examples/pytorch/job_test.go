@@ -5,8 +5,6 @@
 package pytorch
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/internal/linestest"
 )
 
 const python = "/usr/bin/python3"
@@ -75,11 +75,8 @@ func (p place) ready(t *testing.T) (step int, file string, ok bool) {
 
 // job is an attempt that runs, in a process group of its own.
 type job struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	out    *bufio.Scanner
-	lines  []string // of stdout, read so far
-	stderr bytes.Buffer
+	*linestest.Process
+	t *testing.T
 }
 
 // start runs the example by torchrun, on so many ranks.
@@ -107,40 +104,23 @@ func launch(t *testing.T, p place, command []string, env ...string) *job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
-	j := &job{t: t, cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
-	j.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1",
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1",
 		"TRAINYARD_CHECKPOINT_DIR=" + p.checkpoints, "TRAINYARD_RUN_DIR=" + p.run}, env...)
-	j.cmd.Stderr = &j.stderr
-	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	j.cmd.Cancel = func() error { return syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL) }
-	stdout, err := j.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.out = bufio.NewScanner(stdout)
-	if err := j.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
-
-func (j *job) line() bool {
-	if !j.out.Scan() {
-		return false
-	}
-	j.lines = append(j.lines, j.out.Text())
-	return true
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return &job{linestest.Start(t, cmd), t}
 }
 
 // reach reads until step n is reported.
 func (j *job) reach(n int) *job {
 	j.t.Helper()
-	for j.line() {
-		if step, err := strconv.Atoi(field(j.lines[len(j.lines)-1], "step")); err == nil && step >= n {
+	for j.Next() {
+		if step, err := strconv.Atoi(field(j.Lines[len(j.Lines)-1], "step")); err == nil && step >= n {
 			return j
 		}
 	}
-	j.t.Fatalf("it ended (%v) before step %d:\n%s\n%s", j.cmd.Wait(), n, strings.Join(j.lines, "\n"), j.stderr.String())
+	j.t.Fatalf("it ended (%v) before step %d:\n%s\n%s", j.Cmd.Wait(), n, strings.Join(j.Lines, "\n"), j.Stderr.String())
 	return j
 }
 
@@ -153,17 +133,17 @@ func (j *job) signal(pid int, s syscall.Signal) *job {
 	return j
 }
 
-func (j *job) first() int { return j.cmd.Process.Pid }
-func (j *job) all() int   { return -j.cmd.Process.Pid }
+func (j *job) first() int { return j.Cmd.Process.Pid }
+func (j *job) all() int   { return -j.Cmd.Process.Pid }
 
 // wantCode waits for the end; -1 is that of SIGKILL.
 func (j *job) wantCode(want int) *job {
 	j.t.Helper()
-	for j.line() {
+	for j.Next() {
 	}
-	_ = j.cmd.Wait()
-	if got := j.cmd.ProcessState.ExitCode(); got != want {
-		j.t.Fatalf("exit code %d, want %d:\n%s\n%s", got, want, strings.Join(j.lines, "\n"), j.stderr.String())
+	_ = j.Cmd.Wait()
+	if got := j.Cmd.ProcessState.ExitCode(); got != want {
+		j.t.Fatalf("exit code %d, want %d:\n%s\n%s", got, want, strings.Join(j.Lines, "\n"), j.Stderr.String())
 	}
 	return j
 }
@@ -181,19 +161,19 @@ func field(line, key string) string {
 // number is a field of the last line that has it.
 func (j *job) number(key string) float64 {
 	j.t.Helper()
-	for i := len(j.lines) - 1; i >= 0; i-- {
-		if x, err := strconv.ParseFloat(field(j.lines[i], key), 64); err == nil {
+	for i := len(j.Lines) - 1; i >= 0; i-- {
+		if x, err := strconv.ParseFloat(field(j.Lines[i], key), 64); err == nil {
 			return x
 		}
 	}
-	j.t.Fatalf("no %s in\n%s", key, strings.Join(j.lines, "\n"))
+	j.t.Fatalf("no %s in\n%s", key, strings.Join(j.Lines, "\n"))
 	return 0
 }
 
 // done returns the hash of a run that finished.
 func (j *job) done() string {
 	j.t.Helper()
-	last := j.lines[len(j.lines)-1]
+	last := j.Lines[len(j.Lines)-1]
 	if hash := field(last, "hash"); strings.HasPrefix(last, "TRAINYARD done ") && len(hash) == 64 {
 		return hash
 	}
@@ -204,7 +184,7 @@ func (j *job) done() string {
 // curve returns the loss of every step reported, by the samples seen after it.
 func (j *job) curve() map[string]float64 {
 	points := map[string]float64{}
-	for _, line := range j.lines {
+	for _, line := range j.Lines {
 		if loss, err := strconv.ParseFloat(field(line, "loss"), 64); err == nil && field(line, "samples") != "" {
 			points[field(line, "samples")] = loss
 		}

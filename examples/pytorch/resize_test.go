@@ -38,7 +38,7 @@ func TestResize(t *testing.T) {
 	at := wantSaved(t, p, two.signal(two.all(), syscall.SIGTERM).wantCode(1), 20)
 	wantAlong(t, left, two, 20)
 	if two.number("grad_var") <= 0 || two.number("grad_sqr") == 0 {
-		t.Errorf("no statistics of the gradient in\n%s", two.lines[len(two.lines)-3])
+		t.Errorf("no statistics of the gradient in\n%s", two.Lines[len(two.Lines)-3])
 	}
 
 	three := start(t, p, 3, []string{"TRAINYARD_BATCH_GLOBAL=32", "TRAINYARD_BATCH_PER_GPU=4"},
@@ -69,12 +69,12 @@ func wantSaved(t *testing.T, p place, j *job, least int) int {
 	step, file, ok := p.ready(t)
 	if !ok || step < least || int(j.number("step")) != step {
 		t.Fatalf("ready file %v with step %d, want one with step %d or more, and\n%s", ok, step, least,
-			j.lines[len(j.lines)-1])
+			j.Lines[len(j.Lines)-1])
 	}
 	if _, err := os.Stat(filepath.Join(p.checkpoints, file)); err != nil {
 		t.Error(err)
 	}
-	if last := j.lines[len(j.lines)-1]; last != "TRAINYARD preempted step="+strconv.Itoa(step) {
+	if last := j.Lines[len(j.Lines)-1]; last != "TRAINYARD preempted step="+strconv.Itoa(step) {
 		t.Errorf("last line %q, want that of a stop at step %d", last, step)
 	}
 	return step
@@ -82,7 +82,7 @@ func wantSaved(t *testing.T, p place, j *job, least int) int {
 
 func wantFirst(t *testing.T, j *job, step int) {
 	t.Helper()
-	if got := field(j.lines[0], "step"); got != strconv.Itoa(step) {
+	if got := field(j.Lines[0], "step"); got != strconv.Itoa(step) {
 		t.Errorf("it starts at step %s, want %d", got, step)
 	}
 }
@@ -114,7 +114,7 @@ func wantLog(t *testing.T, p place, attempts ...*job) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for _, j := range attempts {
-		for _, said := range j.lines {
+		for _, said := range j.Lines {
 			if field(said, "total") == "" {
 				continue
 			}
@@ -149,8 +149,8 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 	j = alone(t, p, pace("0.02")...).reach(52) // past 45, where it has saved
 	j.signal(j.first(), syscall.SIGKILL).wantCode(-1)
 	j = alone(t, p, short...).wantCode(0)
-	if from, err := strconv.Atoi(field(j.lines[0], "step")); err != nil || from < 45 || from%15 != 0 {
-		t.Errorf("it starts again at step %s, want the last of every 15th before the kill", field(j.lines[0], "step"))
+	if from, err := strconv.Atoi(field(j.Lines[0], "step")); err != nil || from < 45 || from%15 != 0 {
+		t.Errorf("it starts again at step %s, want the last of every 15th before the kill", field(j.Lines[0], "step"))
 	}
 	again := alone(t, p, short...).wantCode(0)
 	wantFirst(t, again, 128)
@@ -158,8 +158,8 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 		t.Errorf("hash %s, once more %s, want %s", j.done(), again.done(), want)
 	}
 	other := alone(t, p, append(short[:len(short):len(short)], "--seed", "2")...).wantCode(1)
-	if !strings.Contains(other.stderr.String(), "train: checkpoint of --seed 1, want 2\n") {
-		t.Errorf("another seed: %q", other.stderr.String())
+	if !strings.Contains(other.Stderr.String(), "train: checkpoint of --seed 1, want 2\n") {
+		t.Errorf("another seed: %q", other.Stderr.String())
 	}
 }
 
@@ -173,8 +173,8 @@ func TestKilledRank(t *testing.T) {
 	began := time.Now()
 	j.signal(rankOf(t, j, 1), syscall.SIGKILL).wantCode(1)
 	t.Logf("it took %v", time.Since(began).Round(time.Millisecond))
-	if _, _, ok := p.ready(t); ok || !strings.Contains(j.stderr.String(), "Signal 9 (SIGKILL)") {
-		t.Errorf("ready file %v, want none, and a word on SIGKILL in\n%s", ok, j.stderr.String())
+	if _, _, ok := p.ready(t); ok || !strings.Contains(j.Stderr.String(), "Signal 9 (SIGKILL)") {
+		t.Errorf("ready file %v, want none, and a word on SIGKILL in\n%s", ok, j.Stderr.String())
 	}
 	if err := syscall.Kill(j.all(), 0); err == nil {
 		t.Error("some of its processes live on")

@@ -41,7 +41,7 @@ func TestLedgerFindsOverlap(t *testing.T) {
 	first.signal(syscall.SIGKILL).wantCode(-1)
 	later := start(t, env("a", "gpu0"), short...).wantCode(exitDone)
 
-	pid := func(p *process) string { return strconv.Itoa(p.cmd.Process.Pid) }
+	pid := func(p *process) string { return strconv.Itoa(p.Cmd.Process.Pid) }
 	want := []string{
 		"start a 2 " + pid(first) + " START BOOT NANOS gpu0,node%201%2Fgpu1",
 		"overlap b 2 PID device-node%201%2Fgpu1.lock NANOS",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/internal/linestest"
 )
 
 // program is the built trainer: signals and exit codes are part of the contract, so it runs as a process of its own.
@@ -41,11 +42,8 @@ func testMain(m *testing.M) int {
 
 // process is a trainer that runs.
 type process struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stdout *bufio.Scanner
-	lines  []string // of stdout, read so far
-	stderr strings.Builder
+	*linestest.Process
+	t *testing.T
 }
 
 // start runs the trainer with the environment, of the form NAME=value, and with no other.
@@ -53,41 +51,23 @@ func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...)}
-	p.cmd.Env = append([]string{}, env...)
-	p.cmd.Stderr = &p.stderr
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.stdout = bufio.NewScanner(stdout)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// line reads one line, and returns false at the end.
-func (p *process) line() bool {
-	if !p.stdout.Scan() {
-		return false
-	}
-	p.lines = append(p.lines, p.stdout.Text())
-	return true
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append([]string{}, env...)
+	return &process{linestest.Start(t, cmd), t}
 }
 
 // begun waits for the first line. From then on signals are answered.
 func (p *process) begun() *process {
 	p.t.Helper()
-	if !p.line() {
-		p.t.Fatalf("no line of output; stderr:\n%s", p.stderr.String())
+	if !p.Next() {
+		p.t.Fatalf("no line of output; stderr:\n%s", p.Stderr.String())
 	}
 	return p
 }
 
 func (p *process) signal(s syscall.Signal) *process {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := p.Cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
 	return p
@@ -96,21 +76,21 @@ func (p *process) signal(s syscall.Signal) *process {
 // code waits for the end and returns the exit code, -1 after SIGKILL.
 func (p *process) code() int {
 	p.t.Helper()
-	for p.line() {
+	for p.Next() {
 	}
 	var exit *exec.ExitError
-	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+	if err := p.Cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.Cmd.ProcessState.ExitCode()
 }
 
 // wantCode waits for the end.
 func (p *process) wantCode(want int) *process {
 	p.t.Helper()
 	if got := p.code(); got != want {
-		p.t.Fatalf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", got, want, strings.Join(p.lines, "\n"),
-			p.stderr.String())
+		p.t.Fatalf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", got, want, strings.Join(p.Lines, "\n"),
+			p.Stderr.String())
 	}
 	return p
 }
@@ -126,9 +106,9 @@ func field(line, key string) string {
 }
 
 // firstStep returns the step of the first line.
-func (p *process) firstStep() string { return field(p.lines[0], "step") }
+func (p *process) firstStep() string { return field(p.Lines[0], "step") }
 
-func (p *process) last() string { return p.lines[len(p.lines)-1] }
+func (p *process) last() string { return p.Lines[len(p.Lines)-1] }
 
 // hash returns the hash of the last line, which must say that the run is done.
 func (p *process) hash() string {
@@ -149,12 +129,12 @@ func TestLearns(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "result.json")
 	p := start(t, nil, "--out", out).wantCode(exitDone)
-	first, err1 := strconv.ParseFloat(field(p.lines[0], "loss"), 64)
+	first, err1 := strconv.ParseFloat(field(p.Lines[0], "loss"), 64)
 	last, err2 := strconv.ParseFloat(field(p.last(), "loss"), 64)
 	if err1 != nil || err2 != nil || !(last < first/5) {
-		t.Errorf("loss from %v to %v, want a fall to less than a fifth", p.lines[0], p.last())
+		t.Errorf("loss from %v to %v, want a fall to less than a fifth", p.Lines[0], p.last())
 	}
-	if got, want := p.lines[10], "TRAINYARD step=100 total=1000 loss="; !strings.HasPrefix(got, want) ||
+	if got, want := p.Lines[10], "TRAINYARD step=100 total=1000 loss="; !strings.HasPrefix(got, want) ||
 		!strings.HasSuffix(got, " samples=25600 epoch=2") {
 		t.Errorf("line %q, want %s... samples=25600 epoch=2", got, want)
 	}
@@ -162,7 +142,7 @@ func TestLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(p.lines, strings.TrimSpace(string(data))) {
+	if !slices.Contains(p.Lines, strings.TrimSpace(string(data))) {
 		t.Errorf("result %s is not printed", data)
 	}
 	var r result
@@ -217,7 +197,7 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 // disturb sends the signal after a number of lines, if the run still lives.
 func disturb(p *process, lines int, s syscall.Signal) {
 	for range lines {
-		if !p.line() {
+		if !p.Next() {
 			return
 		}
 	}
@@ -242,12 +222,12 @@ func TestOtherWidthLoads(t *testing.T) {
 		t.Errorf("the wider run starts at step %s, want %d", got, step)
 	}
 	samples := strconv.Itoa(32*step + 80*(100-step))
-	if got := field(wide.lines[len(wide.lines)-4], "samples"); got != samples {
-		t.Errorf("line %q, want %s samples", wide.lines[len(wide.lines)-4], samples)
+	if got := field(wide.Lines[len(wide.Lines)-4], "samples"); got != samples {
+		t.Errorf("line %q, want %s samples", wide.Lines[len(wide.Lines)-4], samples)
 	}
 	again := start(t, append(env, width(1)), args...).wantCode(exitDone)
 	if again.hash() != wide.hash() || again.firstStep() != "100" {
-		t.Errorf("after the end: %v, want the same hash at once", again.lines)
+		t.Errorf("after the end: %v, want the same hash at once", again.Lines)
 	}
 }
 
@@ -325,7 +305,7 @@ func TestSamples(t *testing.T) {
 	start(t, []string{checkpoints(dir)}, append(args, "640")...).wantCode(exitDone)
 	p := start(t, []string{checkpoints(dir), "TRAINYARD_BATCH_GLOBAL=100"}, append(args, "1000")...).wantCode(exitDone)
 	var r result
-	for _, line := range p.lines {
+	for _, line := range p.Lines {
 		if strings.HasPrefix(line, "{") {
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
 				t.Fatal(err)
@@ -335,7 +315,7 @@ func TestSamples(t *testing.T) {
 	if r.Steps != 14 || r.Samples != 1040 || !(r.Accuracy > 0 && r.Accuracy < 1) {
 		t.Errorf("%+v, want 10 steps of 64 and 4 of 100", r)
 	}
-	if first := p.lines[0]; !strings.Contains(first, "step=10 total=14 ") {
+	if first := p.Lines[0]; !strings.Contains(first, "step=10 total=14 ") {
 		t.Errorf("it starts with %q, want 14 steps expected", first)
 	}
 }
@@ -401,8 +381,8 @@ func TestErrors(t *testing.T) {
 		{"A=", "--steps 1 --checkpoint-dir " + program, exitError, program},
 	} {
 		p := start(t, []string{tt.env}, strings.Fields(tt.args)...).wantCode(tt.code)
-		if !strings.Contains(p.stderr.String(), tt.want) {
-			t.Errorf("%s trainer %s: stderr %q, want %q in it", tt.env, tt.args, p.stderr.String(), tt.want)
+		if !strings.Contains(p.Stderr.String(), tt.want) {
+			t.Errorf("%s trainer %s: stderr %q, want %q in it", tt.env, tt.args, p.Stderr.String(), tt.want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,92 +26,28 @@ import (
 // satisfies an interface that has such a method: one of ours that is used, or any of another module, which we cannot
 // see used. So nothing is reported that could run, short of reflection; a little that cannot is not reported.
 //
-// Tests reach nothing: what they alone need belongs into test files, or into one of the packages for tests.
+// Tests reach nothing: what they alone need belongs into test files, or into a kit, which is a package that no program
+// has and that is named ...test or imported by tests.
 func TestReached(t *testing.T) {
-	p, err := loadProgram(root)
+	found, err := unreachedOfAll()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(p.packages) < 50 {
-		t.Fatalf("%d packages were loaded, want all of both modules", len(p.packages))
-	}
-	p.walk()
-	found := p.unreached()
-	for _, kept := range keptUnreached {
-		n := len(found)
-		found = slices.DeleteFunc(found, func(f finding) bool {
-			start, all := strings.CutSuffix(kept.name, "...")
-			return f.name == kept.name || all && strings.HasPrefix(f.name, start)
-		})
-		if len(found) == n {
-			t.Errorf("%s is reached, or is not there any more: delete its row", kept.name)
-		}
 	}
 	judge(t, "reached", found)
 }
 
-// A package whose name ends in "test" and that no program has is a kit, and need not be listed.
-//
-// keptUnreached is what stays although no program reaches it: functions by "folder.Func" or "folder.Type.Method", and
-// all whose name starts so by "folder...".
-var keptUnreached = []struct{ name, reason string }{
-	{"api.Client.DrainNode", "programs that use the client drain one node of several by it"},
-	{"driver/local/device.Fake...", kit},
-	{"driver/local/device.NewFake", kit},
-	{"driver/local/device.ReadRecording", recorded},
-	{"driver/local/device.Reading.validate", recorded},
-	{"driver/local/device.Record", recorded},
-	{"driver/local/device.Recording.Sample", recorded},
-	{"driver/local/device.Replay...", recorded},
-	{"internal/reference...", kit},
-	{"internal/shareddata...", kit},
-	{"internal/testsize...", kit},
-	{"kube/driver/internal/objects...", kit},
-	{"kube/internal/controlplane...", kit},
-	{"kube/internal/fakenode...", kit},
-	{"manager/access.held.CloseWrite", "net/http calls it, by an interface that it does not export"},
-	{"kube/internal/realnode...", kit},
-	{"model/elastic.Table.Widths", "the division that follows from the definition, by which tests hold the solver"},
-	{"model/elastic.Table.choice", "part of Table.Widths"},
-	{"model/gittins.Index", "the definition of the index, by which tests hold Table"},
-	{"model/gittins.check", "part of Index"},
-	{"model/interference.ReadNormSpeeds", published},
-	{"model/interference.normRow", published},
-	{"model/interference.slowOf", published},
-	{"model/power.Constant", "a series by which the energy of tests is known in closed form"},
-	{"model/power.ReadLimits", published},
-	{"model/power.limitRow", published},
-	{"model/price.Clearing...", claimed},
-	{"model/price.compare", claimed},
-	{"model/price.middle", claimed},
-	{"model/price.partition", claimed},
-	{"model/price.split", claimed},
-	{"model/price.width", claimed},
-	{"model/skew.Models", published},
-	{"model/speedup.Measured.Seconds", points},
-	{"model/speedup.ReduceTable.Seconds", points},
-	{"model/variability.Synergy", published},
-	{"trace.Fixed...", "the law by which tests know the mean of a trace in closed form"},
-	{"model/remaining.Estimator.Residual", quantile},
-	{"model/remaining.lindy", quantile},
-	{"model/remaining.window.quantile", quantile},
-	{"model/speedup.Power.At", law},
-	{"model/speedup.Proportional.At", law},
-	{"trace.Generator.All", "programs take jobs one by one by it; the verb writes jobs without making any"},
-}
-
-const (
-	law      = "programs that make workloads follow it, as the tests of the experiments do"
-	quantile = "programs ask by it when a job has ended with so much certainty"
-)
-
-const (
-	kit       = "a kit that tests of several packages share"
-	recorded  = "plays a recording of real devices to tests, and makes one on a machine that has them"
-	published = "holds or reads published measurements, with which tests compare"
-	points    = "a speed given by points, so that tests know what a Trainer must find"
-	claimed   = "docs/papers/boa.md claims it: the price on a fixed cluster"
-)
+// unreachedOfAll looks through all modules once.
+var unreachedOfAll = sync.OnceValues(func() ([]finding, error) {
+	p, err := loadProgram(root)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.packages) < 50 {
+		return nil, fmt.Errorf("%d packages were loaded, want all of both modules", len(p.packages))
+	}
+	p.walk()
+	return p.unreached(), nil
+})
 
 // program is the types of all packages of our modules.
 type program struct {
@@ -124,6 +61,7 @@ type program struct {
 	info    map[*ast.FuncDecl]*types.Info
 	reached map[types.Object]bool
 	linked  map[string]bool          // packages that a program has, by import path
+	tested  map[string]bool          // packages that tests import, by import path
 	live    map[*types.TypeName]bool // types of ours that reached code uses
 	used    map[*types.Interface]bool
 	called  map[string]bool    // methods of interfaces without a name that reached code calls, by name
@@ -142,6 +80,7 @@ type checked struct {
 type listed struct {
 	ImportPath, Dir, Name, Export string
 	GoFiles, CgoFiles             []string
+	TestImports, XTestImports     []string
 	Module                        *struct{ Path string }
 }
 
@@ -157,7 +96,7 @@ func loadProgram(dir string) (*program, error) {
 	p := &program{
 		files: token.NewFileSet(), root: dir, packages: map[string]*checked{}, exports: map[string]string{},
 		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{},
-		reached: map[types.Object]bool{}, linked: map[string]bool{},
+		reached: map[types.Object]bool{}, linked: map[string]bool{}, tested: map[string]bool{},
 		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
 	var ours []*listed
@@ -170,6 +109,9 @@ func loadProgram(dir string) (*program, error) {
 		for _, l := range packages {
 			if l.ours() {
 				ours = append(ours, l)
+				for _, path := range append(l.TestImports, l.XTestImports...) {
+					p.tested[path] = true
+				}
 			} else if p.exports[l.ImportPath] == "" {
 				p.exports[l.ImportPath] = l.Export
 			}
@@ -195,8 +137,8 @@ func loadProgram(dir string) (*program, error) {
 
 // list runs the go command. It compiles what is not in its cache.
 func list(dir string) ([]*listed, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,CgoFiles,Module",
-		"./...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,CgoFiles,"+
+		"TestImports,XTestImports,Module", "./...")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the Makefile
 	out, err := cmd.Output()
@@ -456,7 +398,7 @@ func (p *program) dispatch() {
 }
 
 // unnamed are methods that the standard library calls by interfaces without a name.
-var unnamed = []string{"Unwrap", "Is", "As", "Timeout", "Temporary"}
+var unnamed = []string{"Unwrap", "Is", "As", "Timeout", "Temporary", "CloseWrite"}
 
 // satisfies says whether an interface of ours that is used, or one of another module, has the method, and a pointer to
 // the type satisfies it.
@@ -481,9 +423,9 @@ func (p *program) satisfies(named *types.Named, fn *types.Func) bool {
 	return slices.ContainsFunc(p.foreign, has)
 }
 
-// isKit says whether a package is one that tests share, by its name, and no program has.
+// isKit says whether a package is one that tests share, by its name or as they import it, and no program has.
 func (p *program) isKit(pkg *types.Package) bool {
-	return strings.HasSuffix(pkg.Name(), "test") && !p.linked[pkg.Path()]
+	return (strings.HasSuffix(pkg.Name(), "test") || p.tested[pkg.Path()]) && !p.linked[pkg.Path()]
 }
 
 // unreached lists the functions of ours that nothing reaches, less generated ones and those of kits.
@@ -571,7 +513,7 @@ func (unused) String() string { return "" }
 	p := &program{
 		files: token.NewFileSet(), root: ".", packages: map[string]*checked{}, others: importer.Default(),
 		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{},
-		reached: map[types.Object]bool{}, linked: map[string]bool{},
+		reached: map[types.Object]bool{}, linked: map[string]bool{}, tested: map[string]bool{},
 		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
 	p.others = importer.ForCompiler(p.files, "source", nil)

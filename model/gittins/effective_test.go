@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/gittins"
+	"github.com/trainyard/trainyard/model/gittins/gittinstest"
 )
 
 // Ensure that the effective work of jobs comes out of sizes seen whole and in part as worked out by hand: example 7 of
@@ -49,7 +50,7 @@ func TestEffectiveIsTheBestIndex(t *testing.T) {
 		law, a, best := dist.KaplanMeier(sizes, nil), rng.Float64()*e.Max(), 0.0
 		for _, s := range sizes {
 			if s > a {
-				best = max(best, gittins.Index(e, a, s-a))
+				best = max(best, gittinstest.Index(e, a, s-a))
 			}
 		}
 		got := gittins.Effective(law, a)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/gittins/gittinstest"
 )
 
 func sample(t testing.TB, sizes ...float64) *dist.Empirical {
@@ -56,7 +57,7 @@ func TestIndex(t *testing.T) {
 		{"nothing but 0", []float64{0, 0}, 0, inf, 0},
 	}
 	for _, tt := range tests {
-		if got := Index(sample(t, tt.sizes...), tt.a, tt.delta); !near(got, tt.want, 1e-15) {
+		if got := gittinstest.Index(sample(t, tt.sizes...), tt.a, tt.delta); !near(got, tt.want, 1e-15) {
 			t.Errorf("%s: Index(%v, %v, %v) = %v, want %v", tt.name, tt.sizes, tt.a, tt.delta, got, tt.want)
 		}
 	}
@@ -72,14 +73,14 @@ func TestSupIndexAgainstDefinition(t *testing.T) {
 			want := 0.0
 			for _, s := range e.Sizes() {
 				if s > a {
-					want = max(want, Index(e, a, s-a))
+					want = max(want, gittinstest.Index(e, a, s-a))
 				}
 			}
 			got := SupIndex(e, a)
 			if !near(got, want, 1e-12) {
 				t.Fatalf("SupIndex(%v, %v) = %v, want %v", e.Sizes(), a, got, want)
 			}
-			if other := Index(e, a, e.Max()*rng.Float64()+1e-9); other > got*(1+1e-12) {
+			if other := gittinstest.Index(e, a, e.Max()*rng.Float64()+1e-9); other > got*(1+1e-12) {
 				t.Fatalf("%v at %v: a quantum gives %v, above the supremum %v", e.Sizes(), a, other, got)
 			}
 		}
@@ -106,9 +107,9 @@ func TestSupIndexByHand(t *testing.T) {
 func TestPanics(t *testing.T) {
 	e := sample(t, 1)
 	for name, f := range map[string]func(){
-		"negative service": func() { Index(e, -1, 1) },
+		"negative service": func() { gittinstest.Index(e, -1, 1) },
 		"NaN service":      func() { SupIndex(e, math.NaN()) },
-		"no quantum":       func() { Index(e, 0, 0) },
+		"no quantum":       func() { gittinstest.Index(e, 0, 0) },
 		"NaN quantum":      func() { NewTable(e, math.NaN(), 0) },
 		"one bucket":       func() { NewTable(e, 1, 1) },
 	} {
@@ -142,15 +143,17 @@ func randomSample(t testing.TB, rng *rand.Rand, n int) *dist.Empirical {
 	return sample(t, sizes...)
 }
 
-// SupIndex returns the supremum of Index(e, a, delta) over all delta > 0, in O(n): the index when the quantum is
-// free. It is 0 where no sample is larger than a. a must be >= 0, otherwise it panics.
+// SupIndex returns the supremum of the index (e, a, delta) over all delta > 0, in O(n): that when the quantum is free.
+// It is 0 where no sample is larger than a. a must be >= 0, otherwise it panics.
 //
 // Between two samples the number of jobs done stays and the service spent on them grows with the quantum, so the
 // supremum is reached at a quantum that ends exactly at a sample.
 //
 // Source: Gittins, "Bandit processes and dynamic allocation indices", 1979.
 func SupIndex(e *dist.Empirical, a float64) float64 {
-	check(a, math.Inf(1))
+	if !(a >= 0) {
+		panic("want a >= 0")
+	}
 	above := e.Sizes()[e.AtMost(a):]
 	best, finished := 0.0, 0.0
 	for i, s := range above {

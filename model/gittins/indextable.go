@@ -123,3 +123,9 @@ func indexAt(sizes []float64, sums []wide, edges []float64, delta float64) []flo
 	}
 	return index
 }
+
+func checkDelta(delta float64) {
+	if !(delta > 0) {
+		panic(fmt.Sprintf("gittins: quantum %v, want > 0", delta))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/gittins/gittinstest"
 )
 
 // Ensure that the table equals the definition at every edge, keeps that value up to the next edge, names the next edge,
@@ -26,7 +27,7 @@ func TestTableAgainstDefinition(t *testing.T) {
 			t.Fatalf("%d buckets of %v: edges %v", buckets, e.Sizes(), edges)
 		}
 		for i, a := range edges {
-			want, next := Index(e, a, delta), math.Inf(1)
+			want, next := gittinstest.Index(e, a, delta), math.Inf(1)
 			if i+1 < len(edges) {
 				next = edges[i+1]
 			}
@@ -58,7 +59,7 @@ func TestTableKeepsDigits(t *testing.T) {
 	for _, delta := range []float64{0.01, 1, 5000, 2e12} {
 		table := NewTable(e, delta, 4000)
 		for _, a := range table.Edges() {
-			if got, want := table.At(a), Index(e, a, delta); !near(got, want, 1e-12) {
+			if got, want := table.At(a), gittinstest.Index(e, a, delta); !near(got, want, 1e-12) {
 				t.Errorf("At(%v) = %v, want %v (delta %v)", a, got, want, delta)
 			}
 		}

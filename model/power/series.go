@@ -75,13 +75,6 @@ func ReadCarbon(r io.Reader, name string) (*Series, error) {
 	return ReadSeries(r, name, CarbonColumn, 0)
 }
 
-// Constant returns the series that is value for ever.
-func Constant(value float64) *Series {
-	s := &Series{}
-	s.add(0, value)
-	return s
-}
-
 func (s *Series) add(at sched.Time, value float64) {
 	sum := 0.0
 	if n := len(s.starts); n > 0 {

@@ -250,24 +250,6 @@ func (e *Estimator) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	return duration(max(b.done, Unknown.Seconds()))
 }
 
-// Residual returns what the work that job j has left falls short of with probability q in 0..1: 0.5 is the median.
-// Where a wall time is all that is known, all that is left of it is as likely. A job that reports its steps is taken at
-// its word.
-func (e *Estimator) Residual(v *sched.View, j sched.JobID, q float64) time.Duration {
-	if left, ok := e.reported(v, j); ok {
-		return left
-	}
-	q = min(max(q, 0), 1)
-	b := e.basis(v, j)
-	switch {
-	case b.sample != nil:
-		return duration(min(b.sample.quantile(b.done/b.unit, q)*b.unit, b.most))
-	case b.most < math.Inf(1):
-		return duration(q * b.most)
-	}
-	return duration(lindy(max(b.done, Unknown.Seconds()), q))
-}
-
 // Until returns when to ask again about a job to which nothing happens. As it goes on what is expected falls by what it
 // does, as far as it reports its steps; else not: it is looked at again when an eighth of it has gone by, but no more
 // than once a minute.

@@ -40,9 +40,6 @@ var plain = func() map[string]float64 {
 	return skews
 }()
 
-// Models returns the models with a published tensor list, by family, largest first.
-func Models() []Model { return append([]Model(nil), published[:]...) }
-
 // Of returns the skew of a model by its name and whether it is known. Case, '-' and '_' in the name do not matter:
 // "VGG-16" is vgg16, "Inception_v3" inception3. It allocates nothing.
 //

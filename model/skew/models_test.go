@@ -171,3 +171,6 @@ func resnet(repeats ...int) Profile {
 	l.conv(1, c, 1000)
 	return Profile{l.tensors}
 }
+
+// Models returns the models with a published tensor list, by family, largest first.
+func Models() []Model { return append([]Model(nil), published[:]...) }

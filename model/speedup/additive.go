@@ -1,7 +1,5 @@
 package speedup
 
-import "slices"
-
 // Additive is a Timer without overlap: an update takes the time of its micro-batches on each GPU, and that of one
 // all-reduce.
 //
@@ -44,24 +42,6 @@ type Affine struct{ Fixed, PerSample float64 } // seconds
 // Seconds returns the sum of both parts.
 func (a Affine) Seconds(samples int) float64 { return a.Fixed + float64(a.PerSample*float64(samples)) }
 
-// Measured is a Process that was measured at some numbers of samples and is linear between them; beyond it is unknown.
-type Measured struct {
-	Samples []int     // ascending
-	Time    []float64 // seconds of each, > 0
-}
-
-// Seconds interpolates.
-func (m Measured) Seconds(samples int) float64 {
-	i, found := slices.BinarySearch(m.Samples, samples)
-	switch {
-	case found:
-		return m.Time[i]
-	case i == 0 || i == len(m.Samples):
-		return 0
-	}
-	return mix(m.Time[i-1], m.Time[i], share(float64(samples), float64(m.Samples[i-1]), float64(m.Samples[i])))
-}
-
 // Ring is a Reducer by ring all-reduce, whose speed is that of its slowest link.
 type Ring struct {
 	Bytes          float64 // of the gradients
@@ -82,22 +62,4 @@ func (r Ring) Seconds(gpus, nodes int) float64 {
 	}
 	hops := 2 * float64(gpus-1)
 	return float64(hops/float64(gpus)*(r.Bytes/bandwidth)) + float64(hops*latency)
-}
-
-// ReduceTable is a Reducer measured by number of GPUs, linear between them and constant beyond.
-type ReduceTable struct {
-	GPUs []int     // ascending, > 1
-	Time []float64 // seconds of each
-}
-
-// Seconds interpolates.
-func (r ReduceTable) Seconds(gpus, _ int) float64 {
-	i, found := slices.BinarySearch(r.GPUs, gpus)
-	switch {
-	case found || i == 0:
-		return r.Time[i]
-	case i == len(r.GPUs):
-		return r.Time[i-1]
-	}
-	return mix(r.Time[i-1], r.Time[i], share(float64(gpus), float64(r.GPUs[i-1]), float64(r.GPUs[i])))
 }

@@ -11,7 +11,7 @@
 //   - measured throughput by batch size and GPUs: Throughputs, read by ReadThroughputs,
 //   - a model of how long an update takes (Additive, Overlap, which FitOverlap fits) and of what it is worth (Samples,
 //     Validation, Epochs), put together by a Trainer, which knows how batches are divided,
-//   - speedups alone: Stages, each with a Law (Amdahl, Power, Proportional).
+//   - speedups alone: Stages, each with a Law, such as Amdahl.
 //
 // A Meter translates between the progress of an application and the work of a job, which is time on the GPUs it asked
 // for. Oracle and Learned are Sources.

@@ -1,8 +1,6 @@
 package speedup
 
 import (
-	"math"
-
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -17,18 +15,6 @@ type Amdahl struct{ Parallel float64 } // 0..1
 
 // At returns 1/(1-f+f/k).
 func (a Amdahl) At(gpus float64) float64 { return 1 / (1 - a.Parallel + a.Parallel/gpus) }
-
-// Power is the law k^p.
-type Power struct{ Exponent float64 } // 0..1 for a concave curve
-
-// At returns k^p.
-func (p Power) At(gpus float64) float64 { return math.Pow(gpus, p.Exponent) }
-
-// Proportional is the law of a job that is k times as fast on k GPUs.
-type Proportional struct{}
-
-// At returns gpus.
-func (Proportional) At(gpus float64) float64 { return gpus }
 
 // Stage is a part of a training with a law of its own.
 type Stage struct {

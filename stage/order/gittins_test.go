@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/model/dist"
-	"github.com/trainyard/trainyard/model/gittins"
+	"github.com/trainyard/trainyard/model/gittins/gittinstest"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 )
@@ -35,7 +35,7 @@ func TestGittinsIndexPerQueue(t *testing.T) {
 		for q, quantum := range c.quota {
 			for a, edges := 0.0, 0; !math.IsInf(a, 1); edges++ {
 				got, next := x.At(a, q)
-				if want := gittins.Index(e, a, quantum); math.Abs(got-want) > 1e-12*want {
+				if want := gittinstest.Index(e, a, quantum); math.Abs(got-want) > 1e-12*want {
 					t.Errorf("delta %v, queue %d: index %v at %v, want %v", c.delta, q, got, a, want)
 				}
 				if !(next > a) || edges > 1000 {
@@ -190,7 +190,7 @@ func TestLearnedGittinsLearns(t *testing.T) {
 			}
 			want := 0.0
 			if used != nil {
-				want = gittins.Index(sample(t, used...), 0, 1000)
+				want = gittinstest.Index(sample(t, used...), 0, 1000)
 			}
 			if got := indexAt(g, 0); math.Abs(got-want) > 1e-12 || (want == 0) != (n < dist.FirstCount-1) {
 				t.Fatalf("in seconds %v, after %d: index %v, want %v", seconds, n+1, got, want)

@@ -137,6 +137,7 @@ func NewWorld(seed uint64) *World {
 // stated is what jobs say of their work.
 type stated struct{}
 
+// Remaining is the wall time less the work done, >= 0.
 func (stated) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	return max(v.Job(j).Spec.WallTime-v.Job(j).WorkNow(v.Now), 0)
 }
@@ -147,6 +148,7 @@ type knows struct {
 	jobs int
 }
 
+// Remaining is the truth, or an hour.
 func (k knows) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	if int(j) < k.jobs {
 		return k.Oracle.Remaining(v, j)

@@ -115,6 +115,7 @@ type device struct {
 	} `json:"containerEdits"`
 }
 
+// PrepareResourceClaims writes a CDI file for each claim.
 func (p *plugin) PrepareResourceClaims(_ context.Context,
 	claims []*resourcev1.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
 	results := make(map[types.UID]kubeletplugin.PrepareResult)
@@ -186,6 +187,7 @@ func (p *plugin) file(claim types.UID) string {
 	return filepath.Join(p.cdi, "fakegpu-"+string(claim)+".json")
 }
 
+// UnprepareResourceClaims removes the CDI files of the claims.
 func (p *plugin) UnprepareResourceClaims(_ context.Context,
 	claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	results := make(map[types.UID]error)
@@ -199,6 +201,7 @@ func (p *plugin) UnprepareResourceClaims(_ context.Context,
 	return results, nil
 }
 
+// HandleError prints the error.
 func (p *plugin) HandleError(_ context.Context, err error, msg string) {
 	fmt.Fprintf(os.Stderr, "fakegpu: %s: %v\n", msg, err)
 }

@@ -42,6 +42,7 @@ func main() {
 // usageError is an error of the command line.
 type usageError struct{ error }
 
+// Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -1,4 +1,6 @@
-package gittins
+// Package gittinstest computes the Gittins index by its definition, slowly: what tests hold the tables of package
+// gittins to.
+package gittinstest
 
 import (
 	"fmt"
@@ -39,10 +41,6 @@ func check(a, delta float64) {
 	if !(a >= 0) {
 		panic(fmt.Sprintf("gittins: attained service %v, want >= 0", a))
 	}
-	checkDelta(delta)
-}
-
-func checkDelta(delta float64) {
 	if !(delta > 0) {
 		panic(fmt.Sprintf("gittins: quantum %v, want > 0", delta))
 	}
