@@ -103,16 +103,17 @@ func (s *State) arrived(e *sched.Event) {
 	j := sched.Job{Spec: e.Spec, Asked: e.Spec.GPUs.Want, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
 		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef, Evidence: sched.DeclaredBy(e.Spec)}
 	v.Users.ID(e.Spec.User)
+	blocked := int32(0)
 	for _, d := range e.Spec.After {
 		if d < 0 || d >= e.Job {
 			broken(&s.view, e, "depends on job %d, want an earlier one", d)
 		}
 		if v.Jobs[d].State != sched.Done {
-			j.BlockedBy++
+			blocked++
 			s.dependents[d] = append(s.dependents[d], e.Job)
 		}
 	}
-	if j.BlockedBy > 0 || j.NotBefore > e.Time {
+	if j.SetBlockedBy(blocked); blocked > 0 || j.NotBefore > e.Time {
 		j.State = sched.Held
 	}
 	if j.NotBefore > e.Time {
@@ -152,7 +153,7 @@ func started(v *sched.View, e *sched.Event) {
 		v.GPUs[g].Blamed = 0
 	}
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
-	j.Loss.Base = e.Work
+	j.SetBase(e.Work)
 }
 
 // saved folds what shows whether a job keeps its work.
@@ -169,7 +170,8 @@ func (s *State) epochEnded(e *sched.Event) {
 	j.Epoch = int32(e.Value)
 	s.due = nil
 	if e.Attempt == j.Attempts && j.Attempt == sched.Running {
-		s.due, j.Later = j.Later, nil
+		s.due = j.Later()
+		j.SetLater(nil)
 	}
 }
 
@@ -241,7 +243,7 @@ func (s *State) rest(id sched.JobID, j *sched.Job) {
 	switch {
 	case j.Cancel:
 		s.finish(id, j, sched.Cancelled)
-	case j.Paused || j.BlockedBy > 0 || j.NotBefore > s.view.Now:
+	case j.Paused || j.BlockedBy() > 0 || j.NotBefore > s.view.Now:
 		j.State = sched.Held
 	default:
 		j.State = sched.Waiting
@@ -275,8 +277,8 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	s.live--
 	for _, d := range s.dependents[id] {
 		dep := &s.view.Jobs[d]
-		dep.BlockedBy--
-		if dep.BlockedBy == 0 && dep.State == sched.Held {
+		dep.SetBlockedBy(dep.BlockedBy() - 1)
+		if dep.BlockedBy() == 0 && dep.State == sched.Held {
 			s.alarms.Push(arena.JobAt{At: max(s.view.Now, dep.NotBefore), Job: d})
 		}
 	}
@@ -322,7 +324,7 @@ func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID, c sched.Config, tria
 	s.sets.Recycle(j.Target)
 	j.Target, j.Config, j.Trial = s.sets.CopyOf(gpus), c, trial
 	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
-	j.Later = nil
+	j.SetLater(nil)
 }
 
 func (s *State) dropTarget(j *sched.Job) {
@@ -334,7 +336,7 @@ func (s *State) decided(e *sched.Event) {
 	j, t := &s.view.Jobs[e.Job], e.Target
 	want := max(t.Want, int32(len(e.GPUs)))
 	if t.At == sched.AtEpochEnd && len(j.Target) > 0 {
-		j.Later = &sched.Later{GPUs: slices.Clone(e.GPUs), Config: t.Config, Want: want, Trial: t.Trial, Why: t.Why}
+		j.SetLater(&sched.Later{GPUs: slices.Clone(e.GPUs), Config: t.Config, Want: want, Trial: t.Trial, Why: t.Why})
 		return
 	}
 	if was, now := len(j.Target), len(e.GPUs); was > 0 {
@@ -375,7 +377,8 @@ func (s *State) ordered(e *sched.Event) {
 	case sched.Start:
 		j.Attempts++
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
-		j.Loss.Began, j.Loss.Base = e.Time, j.Work
+		j.Began = e.Time
+		j.SetBase(j.Work)
 		j.GPUs = s.sets.CopyOf(j.Target)
 		hold(&s.view, j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
@@ -429,8 +432,8 @@ func (s *State) changed(e *sched.Event) {
 	if n := len(j.Target); n > 0 && !j.Spec.GPUs.Has(n) {
 		s.dropTarget(j)
 	}
-	if l := j.Later; l != nil && len(l.GPUs) > 0 && !j.Spec.GPUs.Has(len(l.GPUs)) {
-		j.Later = nil
+	if l := j.Later(); l != nil && len(l.GPUs) > 0 && !j.Spec.GPUs.Has(len(l.GPUs)) {
+		j.SetLater(nil)
 	}
 	s.work.mark(e.Job)
 }

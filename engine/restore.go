@@ -79,11 +79,11 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if err := checkSets(&j, len(v.GPUs)); err != nil {
 		return err
 	}
-	j.GPUs, j.Target, j.BlockedBy = s.sets.CopyOf(j.GPUs), s.sets.CopyOf(j.Target), 0
-	if j.Later != nil {
-		later := *j.Later
+	j.GPUs, j.Target = s.sets.CopyOf(j.GPUs), s.sets.CopyOf(j.Target)
+	if j.Later() != nil {
+		later := *j.Later()
 		later.GPUs = slices.Clone(later.GPUs)
-		j.Later = &later
+		j.SetLater(&later)
 	}
 	s.view.Users.ID(j.Spec.User)
 	if err := s.restoreDependencies(&j, id); err != nil {
@@ -98,7 +98,7 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if j.HoldsDevices() && (astray(&j) || capped(&j)) || !j.HoldsDevices() && len(j.Target) > 0 {
 		s.work.mark(id)
 	}
-	if ready := j.State == sched.Held && j.BlockedBy == 0 && !j.Paused; ready || j.NotBefore > v.Now {
+	if ready := j.State == sched.Held && j.BlockedBy() == 0 && !j.Paused; ready || j.NotBefore > v.Now {
 		s.alarms.Push(arena.JobAt{At: max(v.Now, j.NotBefore), Job: id})
 	}
 	return nil
@@ -119,15 +119,17 @@ func checkSets(j *sched.Job, gpus int) error {
 
 // restoreDependencies counts the jobs that job id, which is j, waits for.
 func (s *State) restoreDependencies(j *sched.Job, id sched.JobID) error {
+	blocked := int32(0)
 	for _, d := range j.Spec.After {
 		if d < 0 || d >= id {
 			return fmt.Errorf("depends on job %d, want an earlier one", d)
 		}
 		if s.view.Jobs[d].State != sched.Done {
-			j.BlockedBy++
+			blocked++
 			s.dependents[d] = append(s.dependents[d], id)
 		}
 	}
+	j.SetBlockedBy(blocked)
 	return nil
 }
 

@@ -325,14 +325,18 @@ func restored(t *testing.T, w *world, s *engine.State, dec sched.Decider) (*engi
 func shown(v *sched.View) string {
 	x := *v
 	x.Jobs = slices.Clone(v.Jobs)
-	var later []sched.Later
+	var all []string
 	for i := range x.Jobs {
-		if l := x.Jobs[i].Later; l != nil {
-			later = append(later, *l)
-			x.Jobs[i].Later = nil
+		j := &x.Jobs[i]
+		all = append(all, fmt.Sprintf("%+v blocked by %d", j.Loss(), j.BlockedBy()))
+		if l := j.Later(); l != nil {
+			all = append(all, fmt.Sprintf("%+v", *l))
 		}
+		j.SetLater(nil)
+		j.SetLoss(sched.Loss{})
+		j.SetBlockedBy(0)
 	}
-	return fmt.Sprintf("%+v %+v", x, later)
+	return fmt.Sprintf("%+v %v", x, all)
 }
 
 // again checks the orders that are not in the log of the rest.

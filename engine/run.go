@@ -173,7 +173,7 @@ func (r *run) releaseDue(now sched.Time) {
 	for len(r.s.alarms) > 0 && r.s.alarms[0].At <= now {
 		id := r.s.alarms.Pop().Job
 		j := &r.s.view.Jobs[id]
-		if j.State == sched.Held && j.BlockedBy == 0 && !j.Paused && j.NotBefore <= now {
+		if j.State == sched.Held && j.BlockedBy() == 0 && !j.Paused && j.NotBefore <= now {
 			r.emit(&sched.Event{Time: now, Kind: sched.Released, Job: id})
 		}
 	}
@@ -259,7 +259,7 @@ func (r *run) watch() {
 		if w.Job < 0 || int(w.Job) >= len(r.s.view.Jobs) || i+1 < len(r.watches) && r.watches[i+1].Job == w.Job {
 			continue
 		}
-		if j := r.s.view.Job(w.Job); j.Watched != w.On && j.State != sched.Done && (w.On || j.Later == nil) {
+		if j := r.s.view.Job(w.Job); j.Watched != w.On && j.State != sched.Done && (w.On || j.Later() == nil) {
 			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: j.Attempts, On: w.On})
 		}
 	}

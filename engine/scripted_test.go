@@ -438,10 +438,10 @@ func (s *script) play() (out string) {
 
 // next returns the set that waits for an epoch end.
 func next(j *sched.Job) []sched.GPUID {
-	if j.Later == nil {
+	if j.Later() == nil {
 		return nil
 	}
-	return j.Later.GPUs
+	return j.Later().GPUs
 }
 
 // Ensure that each script of testdata/core is logged as it was when someone last read and understood it.

@@ -311,9 +311,9 @@ func (w *world) untrue(v *sched.View, id sched.JobID, x explain.Waiting) string 
 	case explain.WaitPaused:
 		return is(j.Paused)
 	case explain.WaitAfter:
-		return is(len(x.Jobs) == int(j.BlockedBy) && x.Jobs != nil)
+		return is(len(x.Jobs) == int(j.BlockedBy()) && x.Jobs != nil)
 	case explain.WaitUntil, explain.WaitRetry:
-		return is(j.State == sched.Held && x.Until >= v.Now && j.BlockedBy == 0)
+		return is(j.State == sched.Held && x.Until >= v.Now && j.BlockedBy() == 0)
 	case explain.WaitTooWide:
 		return is(there < n && len(v.Pools) == 0 || there <= int(x.Have) && int(x.Have) < n)
 	case explain.WaitQuota:

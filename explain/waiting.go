@@ -97,7 +97,7 @@ func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 
 // whyHeld says why a job is held that its user has not paused.
 func whyHeld(v *sched.View, j *sched.Job) Waiting {
-	if j.BlockedBy > 0 {
+	if j.BlockedBy() > 0 {
 		w := Waiting{Code: WaitAfter}
 		for _, d := range j.Spec.After {
 			if v.Jobs[d].State != sched.Done {

@@ -122,14 +122,14 @@ func (c *classTwin) noteEnd(v *sched.View, e *sched.Event, x *try) {
 	if v.Jobs[e.Job].State == sched.Done || x.work >= x.stop {
 		return
 	}
-	made := max(was.WorkNow(e.Time)-was.Loss.Base, 0)
+	made := max(was.WorkNow(e.Time)-was.Loss().Base, 0)
 	if was.Attempt == sched.Running {
-		made = max(was.Work+sched.ScaleDuration(max(e.Time.Sub(was.WorkFrom), 0), was.Rate)-was.Loss.Base, 0)
+		made = max(was.Work+sched.ScaleDuration(max(e.Time.Sub(was.WorkFrom), 0), was.Rate)-was.Loss().Base, 0)
 	}
 	if made == 0 {
 		made = sched.ScaleDuration(x.stop.Sub(x.work), float64(len(was.GPUs))/float64(was.Unit()))
 	}
-	if kept := max(e.Work-was.Loss.Base, 0); kept < made {
+	if kept := max(e.Work-was.Loss().Base, 0); kept < made {
 		x.kept = x.work.Add(sched.ScaleDuration(x.stop.Sub(x.work), float64(kept)/float64(made)))
 	}
 }

@@ -130,7 +130,7 @@ func (r *Recorder) close(v *sched.View) {
 // lose takes what a job has lost to others by now.
 func (r *Recorder) lose(v *sched.View, id sched.JobID) {
 	j := &v.Jobs[id]
-	r.Jobs[id].Lost = sched.GPUTime(int(j.Unit()), j.Loss.Work)
+	r.Jobs[id].Lost = sched.GPUTime(int(j.Unit()), j.Loss().Work)
 }
 
 // ordered folds an order of the engine.

@@ -131,13 +131,12 @@ func (u Unsaved) Widths(j *Job) Range {
 
 // Loss is what a job has lost by being stopped for others. Work is time on Unit GPUs, as Job.Work.
 type Loss struct {
-	Work    time.Duration `json:",omitempty"` // that came to nothing: start-up, what was not saved, the time to stop
-	Stops   int32         `json:",omitempty"` // for others
-	Base    time.Duration `json:",omitempty"` // work with which the latest attempt started
-	Began   Time          `json:",omitempty"` // when the latest attempt was ordered
-	Claimed time.Duration `json:",omitempty"` // work of attempts stopped for others that is said to be kept
+	Work    time.Duration // that came to nothing: start-up, what was not saved, the time to stop
+	Stops   int32         // for others
+	Base    time.Duration // work with which the latest attempt started
+	Claimed time.Duration // work of attempts stopped for others that is said to be kept
 	// Unproven is what of Claimed no later attempt has gone on from yet: it may turn out to be lost.
-	Unproven time.Duration `json:",omitempty"`
+	Unproven time.Duration
 }
 
 // ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's request.
@@ -150,14 +149,14 @@ func (j *Job) ForOthers(o Outcome) bool {
 // time to stop. claimed is how much of its own work is kept.
 func (j *Job) LosesBy(end Time, kept time.Duration) (lost, claimed time.Duration) {
 	made, productive, speed := j.made(end)
-	idle := max(end.Sub(j.Loss.Began)-productive, 0)
-	claimed = min(max(kept-j.Loss.Base, 0), made)
+	idle := max(end.Sub(j.Began)-productive, 0)
+	claimed = min(max(kept-j.Loss().Base, 0), made)
 	return made - claimed + ScaleDuration(idle, speed), claimed
 }
 
 // made returns the work that the latest attempt of j has made by the given time, in which time, and the speed of that.
 func (j *Job) made(end Time) (made, productive time.Duration, speed float64) {
-	made = max(j.WorkNow(end)-j.Loss.Base, 0)
+	made = max(j.WorkNow(end)-j.Loss().Base, 0)
 	stopped := end
 	if j.Attempt == Stopping {
 		stopped = j.WorkFrom
@@ -179,15 +178,16 @@ func (j *Job) Unsaved(now Time, kept time.Duration) time.Duration {
 		return 0
 	}
 	made, _, _ := j.made(now)
-	return made - min(max(kept-j.Loss.Base, 0), made)
+	return made - min(max(kept-j.Loss().Base, 0), made)
 }
 
 // TakeLoss adds up what the latest attempt of j, which ends at the given time as o says with the work that is kept,
 // has lost to others. What a failure destroys is the failure's loss.
 func (j *Job) TakeLoss(end Time, o Outcome, kept time.Duration) {
-	l := &j.Loss
+	l := j.Loss()
 	if !j.ForOthers(o) {
 		l.Claimed, l.Unproven = 0, 0
+		j.SetLoss(l)
 		return
 	}
 	lost, claimed := j.LosesBy(end, kept)
@@ -195,18 +195,20 @@ func (j *Job) TakeLoss(end Time, o Outcome, kept time.Duration) {
 	if j.Evidence != Proven {
 		l.Unproven += claimed
 	}
+	j.SetLoss(l)
 }
 
 // Shown takes what a Saved event with the code reports: the evidence, and whether what was claimed is true. Who starts
 // from zero has lost all of it by the stop before.
 func (j *Job) Shown(code int32) {
-	l := &j.Loss
+	l := j.Loss()
 	switch code {
 	case WentOn:
 		l.Unproven = 0
 	case FromZero:
 		l.Work, l.Claimed, l.Unproven = l.Work+l.Claimed, 0, 0
 	}
+	j.SetLoss(l)
 	j.Evidence = j.Evidence.After(code)
 }
 
@@ -214,12 +216,13 @@ func (j *Job) Shown(code int32) {
 // stopped for others again; 0 if it has lost nothing. What is not proven to be kept counts as lost. While its speed is
 // not known it counts as that of its width.
 func (j *Job) Owes(now Time) Time {
-	debt := 2 * (j.Loss.Work + j.Loss.Unproven)
+	l := j.Loss()
+	debt := 2 * (l.Work + l.Unproven)
 	if debt == 0 {
 		return 0
 	}
 	if j.Rate > 0 && j.Attempt == Running {
-		left := debt - max(j.WorkNow(now)-j.Loss.Base, 0)
+		left := debt - max(j.WorkNow(now)-l.Base, 0)
 		return max(now, j.WorkFrom).Add(ScaleDuration(max(left, 0), 1/j.Rate))
 	}
 	from := now

@@ -44,8 +44,9 @@ func TestOwes(t *testing.T) {
 		"at double speed":    {Loss{Work: 3 * second}, 2, at(100 + 3)},
 		"claimed and proven": {Loss{Claimed: 9 * second}, 1, 0},
 	} {
-		j := Job{Attempt: Running, Up: true, LastStart: at(100), WorkFrom: at(100), Rate: c.rate, Loss: c.loss,
+		j := Job{Attempt: Running, Up: true, LastStart: at(100), WorkFrom: at(100), Rate: c.rate,
 			Spec: &JobSpec{GPUs: Rigid(1)}, GPUs: []GPUID{0}}
+		j.SetLoss(c.loss)
 		if got := j.Owes(at(100)); got != c.want {
 			t.Errorf("%s: until %v, want %v", name, got, c.want)
 		}

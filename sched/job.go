@@ -135,7 +135,9 @@ var outcomes = [...]string{"", "finished", "preempted", "cancelled", "failed", "
 // String returns the word of a known outcome; NoOutcome is "".
 func (o Outcome) String() string { return outcomes[o] }
 
-// Job is one job as the engine knows it. Slices are owned by the engine and must not be kept or changed.
+// Job is one job as the engine knows it. Slices are owned by the engine and must not be kept or changed. A View has one
+// of each job that ever arrived, so a Job is four lines of 64 bytes, and what few jobs have is in seldom. Its JSON is
+// that of jobForm.
 type Job struct {
 	Spec     *JobSpec
 	State    JobState
@@ -146,7 +148,7 @@ type Job struct {
 	Trial    bool         // the current target is a trial
 	Requeued bool         // by its user: the live attempt must go
 	Watched  bool         // its epoch ends are reported
-	Evidence Evidence     `json:",omitempty"` // what shows that it keeps its work
+	Evidence Evidence     // what shows that it keeps its work
 	Up       bool         // the attempt has started: service is being attained, stopping included
 
 	Attempts      int32 // attempts started
@@ -156,30 +158,30 @@ type Job struct {
 	Failures      int32 // attempts that failed by the job's own fault
 	Epoch         int32 // the last whose end was reported; only where watched
 	StartFailures int32 // starts that failed since the last that did not
-	BlockedBy     int32 // jobs of Spec.After not yet finished
 	Asked         int32 // GPUs that it asked for when it arrived; 0 = those of Spec
+	Want          int32 // width wanted, >= len(Target) where more would be taken
 
 	GPUs   []GPUID // devices held by the live attempt, in GPUID order
 	Live   Config  // of the live attempt
 	Target []GPUID // devices it is to hold, in GPUID order; empty = none
 	Config         // of the target
-	Want   int32   // width wanted, >= len(Target) where more would be taken
-	Later  *Later  // to exchange Target for at the next epoch end; nil = none
 
 	Arrived    Time
 	FirstStart Time // None before the first attempt has started
 	LastStart  Time // of the latest attempt that started
 	End        Time // valid once Done
 	NotBefore  Time // after a failed start or a user's request
+	Began      Time // when the latest attempt was ordered
 
 	Service GPUSeconds    // attained service up to Settled
 	Run     time.Duration // time from started to ended, stopping included, up to Settled
 	Settled Time          // Service and Run are exact at this time and grow while an attempt runs
 
-	Loss     Loss          `json:",omitzero"` // by stops for others
 	Work     time.Duration // work done, in time on Unit GPUs alone, as last reported, at WorkFrom
 	WorkFrom Time          // from when Rate applies (a restart delays it)
 	Rate     float64       // work per time while running; 0 = unknown
+
+	seldom *seldom // nil = nothing of it
 }
 
 // Unit returns on how many GPUs a second is a second of work: those that the job asked for when it arrived, whatever

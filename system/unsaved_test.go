@@ -145,9 +145,9 @@ func TestLossIsBounded(t *testing.T) {
 			for id := range state.View().Jobs {
 				j := &state.View().Jobs[id]
 				overhead := time.Duration(stops[id]+1) * 33 * time.Second * time.Duration(j.Spec.GPUs.Max)
-				if most := 2*tr.Jobs[id].Duration + overhead; j.Loss.Work > most {
+				if most := 2*tr.Jobs[id].Duration + overhead; j.Loss().Work > most {
 					t.Errorf("%s, seed %d: job %d of %v lost %v in %d stops, want at most %v", info.Name, seed, id,
-						tr.Jobs[id].Duration, j.Loss.Work, j.Loss.Stops, most)
+						tr.Jobs[id].Duration, j.Loss().Work, j.Loss().Stops, most)
 				}
 			}
 		}

@@ -189,7 +189,8 @@ func (x *writer) saving(doc *api.Job, j *sched.Job) {
 	if doc.Protected = x.leave.Protects(j); j.Evidence != sched.NoEvidence {
 		doc.Saves = j.Evidence.String()
 	}
-	doc.LostSec, doc.LostStops = j.Loss.Work.Seconds(), int(j.Loss.Stops)
+	l := j.Loss()
+	doc.LostSec, doc.LostStops = l.Work.Seconds(), int(l.Stops)
 }
 
 // foreseen says when the job starts and ends, where that was looked for.
@@ -234,7 +235,7 @@ func unsaved(j *sched.Job, row *Row, now sched.Time) time.Duration {
 	case row.Unheard == j.Attempts && j.Evidence.Shows():
 		return 0
 	}
-	return j.Unsaved(now, j.Loss.Base)
+	return j.Unsaved(now, j.Loss().Base)
 }
 
 // ended says how the last attempt of a job ended.

@@ -176,7 +176,7 @@ func (x standing) count(v *sched.View, t *tally) {
 		t.restarts += max(int(j.Attempts)-1, 0)
 		t.resizes += int(j.Resizes)
 		t.service += float64(j.ServiceNow(v.Now))
-		t.lost += j.Loss.Work.Seconds() * float64(j.Unit())
+		t.lost += j.Loss().Work.Seconds() * float64(j.Unit())
 	}
 	for g := range v.GPUs {
 		state := gpuDoc(v, sched.GPUID(g)).State

@@ -14,10 +14,11 @@ func TestUnsavedWork(t *testing.T) {
 	const hour = time.Hour
 	at := func(d time.Duration) sched.Time { return sched.Time(d) }
 	job := func() *sched.Job {
-		return &sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, GPUs: []sched.GPUID{0, 1}, Attempts: 2,
+		j := &sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, GPUs: []sched.GPUID{0, 1}, Attempts: 2,
 			Attempt: sched.Running, Up: true, LastStart: at(10 * hour), WorkFrom: at(10 * hour), Rate: 1,
-			Work: 3 * hour,
-			Loss: sched.Loss{Base: 3 * hour}}
+			Work: 3 * hour}
+		j.SetBase(3 * hour)
+		return j
 	}
 	for name, c := range map[string]struct {
 		row    Row

@@ -18,7 +18,7 @@ func TestWastedByCause(t *testing.T) {
 		return sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, GPUs: []sched.GPUID{0, 1}, Attempts: 1,
 			State: sched.Active, Attempt: sched.Running, Up: true, LastStart: at(10 * minute),
 			WorkFrom: at(10 * minute),
-			Rate:     1, Loss: sched.Loss{Began: at(9 * minute)}}
+			Rate:     1, Began: at(9 * minute)}
 	}
 	for name, c := range map[string]struct {
 		change  func(*sched.Job) // before the end

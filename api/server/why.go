@@ -142,7 +142,7 @@ func (x *whyWriter) why(job api.Job) api.Why {
 // stops says whether the job may be stopped for others.
 func (x *whyWriter) stops(doc *api.Why) {
 	j := x.View.Job(x.id)
-	if j.State == sched.Done && j.Loss.Stops == 0 || x.leave == sched.StopUnsaved && j.Loss.Stops == 0 {
+	if j.State == sched.Done && j.Loss().Stops == 0 || x.leave == sched.StopUnsaved && j.Loss().Stops == 0 {
 		return
 	}
 	doc.Stops, doc.StakeSec = x.Stops(x.id, x.leave), text.Stake(x.View, j).Seconds()

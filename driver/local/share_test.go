@@ -30,7 +30,7 @@ func sharing(v *sched.View, d *sched.Desired) {
 			d.Give(id, []sched.GPUID{0}, sched.Reason{Code: sched.WhyTrial}).Share = sched.Shared
 		}
 	}
-	if v.Jobs[0].Up && v.Jobs[1].Up && len(v.Jobs[1].Target) > 0 && v.Jobs[1].Later == nil {
+	if v.Jobs[0].Up && v.Jobs[1].Up && len(v.Jobs[1].Target) > 0 && v.Jobs[1].Later() == nil {
 		d.Give(1, nil, sched.Reason{Code: sched.WhyUndone}).At = sched.AtEpochEnd
 	}
 	if g := &v.GPUs[0]; g.Holders == 0 && g.Targets == 0 && len(d.Jobs) == 0 && v.Jobs[2].State == sched.Waiting {

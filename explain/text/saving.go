@@ -47,7 +47,7 @@ func (r *Renderer) Stops(id sched.JobID, leave sched.Unsaved) string {
 	if stake := Stake(r.View, j); stake >= time.Second {
 		said += fmt.Sprintf("; a stop now would lose %s", Work(stake))
 	}
-	if l := &j.Loss; l.Stops > 0 {
+	if l := j.Loss(); l.Stops > 0 {
 		times := "a stop"
 		if l.Stops > 1 {
 			times = fmt.Sprintf("%d stops", l.Stops)
@@ -63,7 +63,7 @@ func Stake(v *sched.View, j *sched.Job) time.Duration {
 	if j.Attempt != sched.Running || j.Evidence.Shows() {
 		return 0
 	}
-	lost, _ := j.LosesBy(v.Now, j.Loss.Base)
+	lost, _ := j.LosesBy(v.Now, j.Loss().Base)
 	return lost
 }
 

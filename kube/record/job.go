@@ -38,10 +38,10 @@ func Of(v *sched.View, id sched.JobID, leader int64) Job {
 	j := v.Jobs[id]
 	r := Job{ID: id, Leader: leader, Version: v.Version, GPUs: names(v, j.GPUs), Target: names(v, j.Target)}
 	j.GPUs, j.Target = nil, nil
-	if j.Later != nil {
-		later := *j.Later
+	if j.Later() != nil {
+		later := *j.Later()
 		r.Later, later.GPUs = names(v, later.GPUs), nil
-		j.Later = &later
+		j.SetLater(&later)
 	}
 	r.Job = j
 	return r

@@ -94,9 +94,12 @@ func (m *mender) add(r *Job) error {
 		m.say(r.ID, "the GPUs %v it was to hold are not there any more", r.Target)
 		m.retarget(r.ID, j.GPUs, j.Live)
 	}
-	if j.Later != nil {
-		if j.Later.GPUs, found = m.numbers.set(r.Later); !found {
-			j.Later = nil
+	if j.Later() != nil {
+		later := *j.Later()
+		if later.GPUs, found = m.numbers.set(r.Later); found {
+			j.SetLater(&later)
+		} else {
+			j.SetLater(nil)
 		}
 	}
 	return nil
@@ -113,7 +116,8 @@ func (m *mender) forget(j *sched.Job) {
 // retarget has job id hold set from now on.
 func (m *mender) retarget(id sched.JobID, set []sched.GPUID, c sched.Config) {
 	j := &m.v.Jobs[id]
-	j.Target, j.Config, j.Trial, j.Later = slices.Clone(set), c, false, nil
+	j.Target, j.Config, j.Trial = slices.Clone(set), c, false
+	j.SetLater(nil)
 	if len(set) == 0 {
 		j.Want = 0
 	}

@@ -271,12 +271,12 @@ func FuzzRead(f *testing.F) {
 // Ensure that evidence, requests and losses come back as they were written.
 func TestEvidenceComesBack(t *testing.T) {
 	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(1), Saves: true, Preempt: sched.NeverPreempt}
-	want := sched.Job{Spec: spec, Evidence: sched.Proven,
-		Loss: sched.Loss{Work: 5, Stops: 2, Base: 7, Began: 9, Claimed: 11, Unproven: 3}}
+	want := sched.Job{Spec: spec, Evidence: sched.Proven, Began: 9}
+	want.SetLoss(sched.Loss{Work: 5, Stops: 2, Base: 7, Claimed: 11, Unproven: 3})
 	v := &sched.View{Jobs: []sched.Job{want}}
 	r := record.Of(v, 0, 1)
 	got, err := record.Read(r.String())
-	if err != nil || got.Job.Evidence != want.Evidence || got.Job.Loss != want.Loss ||
+	if err != nil || got.Job.Evidence != want.Evidence || got.Job.Loss() != want.Loss() || got.Job.Began != 9 ||
 		got.Job.Spec.Preempt != spec.Preempt || !got.Job.Spec.Saves {
 		t.Errorf("%+v, error %v, want %+v", got.Job, err, want)
 	}

@@ -130,7 +130,7 @@ func (t *Timeline) cameUp(v *sched.View, e *sched.Event) {
 	if j.Attempt == sched.Running { // one that comes up while it is stopped does no work
 		a.Work = max(e.WorkFrom, a.Ordered)
 	}
-	t.live[e.Job].base = j.Loss.Base
+	t.live[e.Job].base = j.Loss().Base
 	t.reported(v, e.Job)
 }
 

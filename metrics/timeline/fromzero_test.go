@@ -68,7 +68,7 @@ func TestFromZero(t *testing.T) {
 	// the engine counts the time to stop in addition, at the speed of the attempt: 10 s of work in the 12 s that it was
 	// up
 	idle := 2 * sched.ScaleDuration(time.Second, 10./12)
-	if lost := s.state.View().Jobs[0].Loss.Work; lost-idle != 20*time.Second {
+	if lost := s.state.View().Jobs[0].Loss().Work; lost-idle != 20*time.Second {
 		t.Errorf("the engine says that %v of work were lost, want 20 s, and %v to stop", lost, idle)
 	}
 }

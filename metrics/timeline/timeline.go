@@ -101,12 +101,12 @@ func (t *Timeline) start(v *sched.View, e *sched.Event) {
 		t.arrived(v, sched.JobID(id))
 		j := &v.Jobs[id]
 		if j.HoldsDevices() && !(e.Kind == sched.Ordered && e.Job == sched.JobID(id)) {
-			t.ordered(v, sched.JobID(id), j.Loss.Began)
+			t.ordered(v, sched.JobID(id), j.Began)
 			a := t.liveAttempt(sched.JobID(id))
 			if j.Up {
 				a.Up, a.Work = j.LastStart, j.LastStart
 			}
-			t.live[id].base = j.Loss.Base
+			t.live[id].base = j.Loss().Base
 			t.reported(v, sched.JobID(id))
 		}
 	}

@@ -209,7 +209,7 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 		switch m, ends := &d.jobs[id], d.judge(v, id, others); {
 		case v.Now >= m.until && ends != keep:
 			d.undo(id, others, true, out)
-		case v.Jobs[id].Later != nil: // it leaves at the end of its epoch
+		case v.Jobs[id].Later() != nil: // it leaves at the end of its epoch
 			if v.Now < m.until {
 				out.WakeBy(m.until)
 			}
