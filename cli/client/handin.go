@@ -44,6 +44,29 @@ func (o *Once) Check(cmd *cobra.Command) error {
 	return nil
 }
 
+// Await waits for the folder of a manager that has never served, where a flag says for how long: a script may start
+// `serve` in the line before.
+func (o *Once) Await(cmd *cobra.Command, to *Target) {
+	if !cmd.Flags().Changed("patience") {
+		return
+	}
+	const between = 100 * time.Millisecond
+	for start := time.Now(); time.Since(start) < o.Patience; {
+		c, err := to.Dial()
+		if err == nil {
+			_ = c.Close()
+		}
+		if !errors.Is(err, api.ErrNoManager) {
+			return
+		}
+		select {
+		case <-cmd.Context().Done():
+			return
+		case <-time.After(between):
+		}
+	}
+}
+
 // Submit submits jobs, once. args are the arguments of the verb, for the command that asks again.
 func (o *Once) Submit(cmd *cobra.Command, to *Target, c *api.Client, s *api.Submission, args []string) (api.Submitted,
 	error) {
@@ -56,7 +79,7 @@ func (o *Once) Submit(cmd *cobra.Command, to *Target, c *api.Client, s *api.Subm
 	}
 	doc, err := c.SubmitOnce(cmd.Context(), *s, key, api.Retry{Patience: o.Patience, Again: func(why error,
 		reached bool) bool {
-		if !reached && !to.returns() {
+		if !reached && !cmd.Flags().Changed("patience") && !to.returns() {
 			return false
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %v; asking again for up to %v, under the key %s\n", why, o.Patience,

@@ -87,6 +87,7 @@ shell (docs/guide/jobs.md). Its output is kept: see
 			if err != nil {
 				return err
 			}
+			once.Await(cmd, &to)
 			return to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 				doc, err := once.Submit(cmd, &to, c, &s, args)
 				if err != nil {

@@ -224,6 +224,7 @@ it inherits none. ` + "`trainyard run`" + ` does the same and follows.`,
 			if err != nil {
 				return err
 			}
+			f.once.Await(cmd, &f.to)
 			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 				return f.submit(cmd, c, &s, args)
 			})(cmd, args)
