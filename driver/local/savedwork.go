@@ -33,8 +33,17 @@ func (a *attempt) keep(e *sched.Event, o *shim.Order, over *shim.Over) {
 	a.cost = l
 	if l.known {
 		e.Work = max(e.Work-sched.ScaleDuration(l.time, a.odo.Rate()), 0)
-		e.Text = also(e.Text, l.text(over, a.odo.Steps()))
+		e.Text = also(e.Text, l.text(over, a.savedStep()))
 	}
+}
+
+// savedStep is how far the job was when it ended, or when it said that it saved, which it may have done further on.
+func (a *attempt) savedStep() int64 {
+	steps := a.odo.Steps()
+	if a.meter != nil && a.meter.savings.saved {
+		steps = max(steps, a.meter.savings.last.steps)
+	}
+	return steps
 }
 
 func also(text, more string) string {

@@ -122,6 +122,24 @@ func TestReadyFile(t *testing.T) {
 	}
 }
 
+// Ensure that the step said to be saved is that of the checkpoint, where the job saves further on than it last reported.
+func TestSavedStepIsThatOfTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	const script = `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; echo TRAINYARD saved step=14; exit 3' TERM; ` +
+		`echo TRAINYARD step=5; sleep 0.2; echo TRAINYARD step=10; echo up; while :; do sleep 0.05; done`
+	job := task.Task{Command: []string{"sh", "-c", script}, Dir: t.TempDir(), Grace: time.Minute}
+	d := open(t, folder(t), 1, 1, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}})
+	t.Cleanup(d.Close)
+	h := take(t, d, sched.View{})
+	h.arrivals(1)
+	h.apply(start(0, 1, 0))
+	h.outputHas(0, 1, "up")
+	h.apply(stop(0, 1))
+	if e := h.end(0, sched.Preempted); e.Text != "saved (step 14)" {
+		t.Errorf("%+v, want it saved at step 14", e)
+	}
+}
+
 // Ensure that what an end cost is said in the words that users know, with the step that is kept.
 func TestLossText(t *testing.T) {
 	t.Parallel()
