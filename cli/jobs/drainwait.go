@@ -11,6 +11,8 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/explain/text"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // holdouts are the jobs that hold what is drained.
@@ -82,12 +84,22 @@ func (h *holdouts) name(ctx context.Context, ids []int) error {
 		if j.Protected {
 			said = "may not be stopped for others, so that drain waits for its end"
 		}
-		fmt.Fprintf(h.w, "%s %s; `trainyard requeue %d` ends it here\n", api.Printable(client.JobTitle(j)), said, j.ID)
+		fmt.Fprintf(h.w, "%s %s; `trainyard requeue %d` ends it here%s\n", api.Printable(client.JobTitle(j)), said, j.ID,
+			h.stake(ctx, j.ID))
 	}
 	if more := len(jobs) - mostHoldouts; more > 0 {
 		fmt.Fprintf(h.w, "so do %s more\n", term.Counted(more, "job"))
 	}
 	return nil
+}
+
+// stake says what a job loses if it is stopped now; "" = less than a second, or it is not known.
+func (h *holdouts) stake(ctx context.Context, id int) string {
+	doc, err := h.c.Why(ctx, strconv.Itoa(id), 0, 0)
+	if err != nil || doc.StakeSec < 1 {
+		return "" // it may have ended by now
+	}
+	return fmt.Sprintf(" (loses %s)", text.Work(sched.Seconds(doc.StakeSec)))
 }
 
 // rank is 0 of a job that may not be stopped for others, else 1.

@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/term"
 )
+
+// losing is what drain says of the work that a job loses if it is put back in the queue.
+var losing = regexp.MustCompile(` \(loses \d+ s\)`)
 
 // Ensure that drain names the jobs that go on, those that may not be stopped for others first, and that with --wait it
 // returns once none of them is left, not before.
@@ -39,12 +43,18 @@ func TestDrainWaits(t *testing.T) {
 		}
 		return up == 3
 	})
-	_, said := trainyard(t, term.ExitOK, "drain", "--state", r.state(), slot)
+	drain := func(gpus ...string) (said string, loses bool) {
+		_, said = trainyard(t, term.ExitOK, append([]string{"drain", "--state", r.state()}, gpus...)...)
+		bare := losing.ReplaceAllString(said, "")
+		return bare, bare != said
+	}
+	await(t, "it says what is lost", func() bool { _, loses := drain(slot); return loses })
+	said, _ := drain(slot)
 	if !strings.Contains(said, "\njob 0 (yields) goes on; `trainyard requeue 0` ends it here\n") ||
 		strings.Contains(said, "plain") {
 		t.Errorf("of one slot it says %q, want its job named, and no other", said)
 	}
-	_, said = trainyard(t, term.ExitOK, "drain", "--state", r.state())
+	said, _ = drain()
 	const protected = " may not be stopped for others, so that drain waits for its end; `trainyard requeue "
 	wantSaid(t, said, "\njob 1 (plain)"+protected+"1` ends it here\njob 2 (apart)"+protected+"2` ends it here\n"+
 		"job 0 (yields) goes on; ")
