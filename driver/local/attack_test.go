@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -423,6 +424,44 @@ func TestAttackStoppedShim(t *testing.T) {
 			waitFor(t, "the end of the shim", func() bool {
 				return len(procs.WithLastArgument(string(d.o.State.RunDir(0, 1)))) == 0
 			})
+		})
+	}
+}
+
+// Ensure that what a job puts where the folders of its next attempts will be sends nothing of them elsewhere, and that
+// these run.
+func TestAttackPlantedFolder(t *testing.T) {
+	for name, plant := range map[string]string{
+		"link":      `ln -s $ELSEWHERE $JOB/2`,
+		"file":      `echo x >$JOB/2`,
+		"pipe":      `mkfifo $JOB/2`,
+		"dangling":  `ln -s $ELSEWHERE/none $JOB/2`,
+		"itself":    `ln -s 2 $JOB/2`,
+		"last's":    `ln -s 1 $JOB/2`,
+		"a record":  `mkdir $JOB/2; echo '{"code":0,"ended":"2026-01-01T00:00:01Z"}' >$JOB/2/over.json`,
+		"a process": `mkdir $JOB/2; cp $JOB/1/alive.json $JOB/1/starting.json $JOB/2`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, folder(t), 1, 1)
+			t.Cleanup(d.Close)
+			elsewhere := t.TempDir()
+			evil, _ := jobOf(t, fmt.Sprintf("JOB=%s; ELSEWHERE=%s; if [ $TRAINYARD_ATTEMPT = 1 ]; then %s; exit 1; fi; "+
+				"echo attempt $TRAINYARD_ATTEMPT", d.o.State.Job(0), elsewhere, plant), time.Second)
+			d.o.Jobs = []Arrival{evil}
+			h := take(t, d, sched.View{})
+			h.arrivals(1)
+			h.apply(start(0, 1, 0))
+			h.end(0, sched.Failed)
+			h.apply(start(0, 2, 0))
+			h.until("the second end", func() bool {
+				return slices.ContainsFunc(h.events, func(e sched.Event) bool {
+					return e.Kind == sched.AttemptEnded && e.Attempt == 2 && e.Outcome == sched.Finished
+				})
+			})
+			if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+				t.Errorf("%v, %v, want nothing there", left, err)
+			}
 		})
 	}
 }

@@ -149,9 +149,15 @@ type Over struct {
 	KilledCount int         `json:"killed_count,omitempty"`
 }
 
-// WriteOrder leaves the order in its run directory, which it makes. It is the first trace of an attempt on disk.
+// WriteOrder leaves the order in its run directory, which it makes. It is the first trace of an attempt on disk, unless
+// an earlier attempt of the job has put something there: what is no folder, such as a link to one, is removed.
 func WriteOrder(o *Order) error {
 	dir := o.State.RunDir(o.Job, o.Attempt)
+	if info, err := os.Lstat(string(dir)); err == nil && !info.IsDir() {
+		if failed := os.Remove(string(dir)); failed != nil {
+			return failed
+		}
+	}
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
 		return err
 	}
