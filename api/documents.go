@@ -278,6 +278,8 @@ type Info struct {
 	PID      int               `json:"pid,omitempty" doc:"of a machine"`
 	Since    string            `json:"since"`
 	Problems []string          `json:"problems" doc:"what doctor would report"`
+	You      string            `json:"you,omitempty" doc:"who asks"`
+	Role     string            `json:"role,omitempty" doc:"what he may do: viewer, user or admin"`
 }
 
 // Output is a piece of what a job wrote. Pieces end anywhere, but not within a character.

@@ -31,7 +31,8 @@ var (
 	ErrNotLeading = errors.New("not leading, another process decides") // tried again like a manager that is away
 	ErrKeyUsed    = errors.New("the key was used for other jobs")
 	ErrFull       = errors.New("no room on the disk")
-	ErrInUse      = errors.New("in use") // of a GPU or slot that is to be forgotten
+	ErrInUse      = errors.New("in use")                // of a GPU or slot that is to be forgotten
+	ErrChanged    = errors.New("has changed meanwhile") // of a request under If-Match
 	// ErrUnknown is none of a manager's: it may have what it was asked for, or not.
 	ErrUnknown = errors.New("it is not known whether the jobs were submitted")
 )
@@ -88,6 +89,7 @@ var problems = []struct {
 	{"key-used", http.StatusConflict, ErrKeyUsed},
 	{"full", http.StatusInsufficientStorage, ErrFull},
 	{"in-use", http.StatusConflict, ErrInUse},
+	{"changed", http.StatusPreconditionFailed, ErrChanged},
 }
 
 // NewProblem returns a problem; err is what it wraps.

@@ -27,6 +27,7 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -122,6 +123,7 @@ type Manager struct {
 	kept     *keeper
 	room     *room
 	recorder *metrics.Recorder
+	line     *timeline.Timeline
 	driver   atomic.Pointer[local.Driver] // once Run has one
 	inherit  inheritance
 }
@@ -215,8 +217,24 @@ func (m *Manager) fresh(h *eventlog.Header) (sched.Decider, error) {
 // record starts with new figures.
 func (m *Manager) record() eventlog.Sink {
 	m.recorder = metrics.NewRecorder(len(m.o.jobs()))
-	return m.recorder
+	m.line = &timeline.Timeline{Watts: m.recorder.Watts}
+	return figures{m.line, m.recorder}
 }
+
+// figures fold each event into two: the line of time asks the recorder what was drawn before an event.
+type figures struct {
+	line     *timeline.Timeline
+	recorder *metrics.Recorder
+}
+
+// Log folds an event.
+func (f figures) Log(v *sched.View, e *sched.Event) {
+	f.line.Log(v, e)
+	f.recorder.Log(v, e)
+}
+
+// Timeline returns who held what when, for what Look calls.
+func (m *Manager) Timeline() *timeline.Timeline { return m.line }
 
 // drive makes the driver of a start.
 func (m *Manager) drive(s *host.Start) (host.Driver, error) {

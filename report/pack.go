@@ -155,7 +155,7 @@ func packAttempts(c *columns, list []timeline.Attempt, u unit) {
 	c.ints("stopping", n, of(func(a *timeline.Attempt) int64 { return spell(u, a.Stopped, a.Ended) }))
 	c.ints("outcome", n, of(func(a *timeline.Attempt) int64 { return int64(a.Outcome) }))
 	c.ints("reason", n, of(func(a *timeline.Attempt) int64 { return int64(a.Reason.Code) }))
-	c.ints("other", n, of(func(a *timeline.Attempt) int64 { return otherJob(&a.Reason) }))
+	c.ints("other", n, of(otherJob))
 	c.ints("batch", n, of(func(a *timeline.Attempt) int64 { return int64(a.Batch) }))
 	c.ints("marks", n, of(func(a *timeline.Attempt) int64 { return int64(a.Marks) }))
 	c.ints("runs", n, of(func(a *timeline.Attempt) int64 { return int64(len(a.GPUs)) }))
@@ -195,11 +195,10 @@ func redone(a *timeline.Attempt, u unit) int64 {
 	return spell(u, a.Kept, stop)
 }
 
-// otherJob returns the other job of a reason, from 1 on; 0 = none.
-func otherJob(r *sched.Reason) int64 {
-	switch r.Code {
-	case sched.WhyPreempted, sched.WhyTrial, sched.WhyKept, sched.WhyUndone, sched.WhyPaired:
-		return int64(r.Job) + 1
+// otherJob returns the other job of the reason of an attempt, from 1 on; 0 = none.
+func otherJob(a *timeline.Attempt) int64 {
+	if id, named := a.Other(); named {
+		return int64(id) + 1
 	}
 	return 0
 }

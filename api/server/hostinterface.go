@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -51,6 +52,12 @@ type (
 type Foreseer interface {
 	// Outlook says when the jobs that are not done start and end; nil where that is not known before ctx ends.
 	Outlook(ctx context.Context) (*explain.Forecast, error)
+}
+
+// Historian is a Host that knows who held what when.
+type Historian interface {
+	// Timeline is for what Look calls.
+	Timeline() *timeline.Timeline
 }
 
 // Forgetful is a Host that keeps the latest events alone.

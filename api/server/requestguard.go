@@ -56,6 +56,8 @@ type guard struct {
 	// Refuses a text that may mean another job than was found.
 	sole    func(ctx context.Context, c *caller, job string) error
 	missing func(operation string) (instead string, missing bool)
+	// Names how a job stands: what a request under If-Match goes by.
+	tag     func(ctx context.Context, id sched.JobID) (string, error)
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams *streams
 }
@@ -79,6 +81,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
+	g.showTag(w, r, &c)
 	c.bodyRead = func() { _ = control.SetReadDeadline(time.Time{}) } // its end would look like a client that left
 	r.Body = http.MaxBytesReader(w, r.Body, ru.body+1)               // huma wants to see that there is more
 	ctx := context.WithValue(r.Context(), callerKey{}, c)
@@ -128,7 +131,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	if err != nil {
 		return c, ru, err
 	}
-	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
+	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body), g.unchanged(r, &c))
 }
 
 // admit refuses what the caller may not do and what is not served here, and finds the job that a request is about.

@@ -92,6 +92,11 @@ func (s *Server) routes() {
 	raw(s, "/v1/jobs/{job}/logs", "logs", "What a job writes", "text/event-stream", s.logs)
 	raw(s, "/v1/events", "events", "What happens, as it is durable: lines of the log", "text/event-stream", s.events)
 	raw(s, "/v1/log", "log", "The log so far, as trainyard replay reads it", "application/jsonl", s.log)
+	past := newPast(s)
+	raw(s, "/v1/history", historyID, "What happened so far, packed as reports hold it", "application/json", past.history)
+	get(s, "/v1/losses", lossesID, "Where every GPU-hour went, in all and by user", past.losses)
+	get(s, "/v1/jobs/{job}/attempts", attemptsID, "The attempts of a job", past.attempts)
+	raw(s, "/v1/board", "board", "How all stands, and then what changes", "text/event-stream", newHub(s).serve)
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
 	post(s, "/v1/clean", cleanID, "Remove what jobs that are done left, but for checkpoints", s.clean)
@@ -155,7 +160,7 @@ func (s *Server) figures(w http.ResponseWriter, r *http.Request, _ *nothing) err
 	return nil
 }
 
-func (s *Server) info(context.Context, *nothing) (api.Info, error) {
+func (s *Server) info(ctx context.Context, _ *nothing) (api.Info, error) {
 	h := s.o.Host.Header()
 	settings := maps.Clone(h.Settings)
 	if settings == nil {
@@ -165,6 +170,7 @@ func (s *Server) info(context.Context, *nothing) (api.Info, error) {
 		System: h.System, Settings: settings, Since: s.started.UTC().Format(time.RFC3339), Problems: []string{}}
 	s.o.Site.Describe(&doc)
 	doc.Problems = append([]string{}, doc.Problems...) // a list, also where there are none
+	doc.You, doc.Role = callerOf(ctx).who.Name, callerOf(ctx).who.Role.String()
 	return doc, nil
 }
 
@@ -190,6 +196,9 @@ func (s *Server) missing(id string) (instead string, missing bool) {
 	}
 	if _, able := s.o.Site.(Forgetter); id == forgetID && !able {
 		return "what the world itself has for that: a cluster drops the GPUs of a node with it", true
+	}
+	if _, able := s.o.Host.(Historian); ofHistory[id] && !able {
+		return "the log: trainyard replay makes a report of it", true
 	}
 	return s.o.Site.Missing(id)
 }

@@ -54,7 +54,7 @@ func New(o Options) (*Server, error) {
 		explaining: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	s.guard = &guard{mux: mux, rules: rules, ids: make(map[string]string), site: o.Site, find: s.find, sole: s.sole,
-		missing: s.missing, owner: s.ownerOf, streams: newStreams(o.Streams)}
+		missing: s.missing, tag: tagger{o.Host}.of, owner: s.ownerOf, streams: newStreams(o.Streams)}
 	s.docs = humago.New(mux, huma.Config{OpenAPI: describe(o.Version), Formats: huma.DefaultFormats,
 		DefaultFormat: "application/json", RejectUnknownQueryParameters: true})
 	s.routes()

@@ -20,6 +20,7 @@ var apiCodes = []struct {
 	code int
 }{
 	{api.ErrUnknown, term.ExitUnknown}, {api.ErrKeyUsed, term.ExitConflict}, {api.ErrInUse, term.ExitConflict},
+	{api.ErrChanged, term.ExitConflict},
 	{api.ErrFull, term.ExitRefused},
 	{api.ErrNoManager, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound},
 	{api.ErrNoEvent, term.ExitNotFound},

@@ -72,6 +72,23 @@ func (a *Attempt) Width() (n int) {
 	return n
 }
 
+// Lost returns for how long the attempt did what was lost, as far as it has ended.
+func (a *Attempt) Lost() time.Duration {
+	if a.Kept == sched.None || a.Ended == sched.None {
+		return 0
+	}
+	return max(a.stop(a.Ended).Sub(a.Kept), 0)
+}
+
+// Other returns the other job of the attempt's reason, and whether there is one.
+func (a *Attempt) Other() (id sched.JobID, named bool) {
+	switch a.Reason.Code {
+	case sched.WhyPreempted, sched.WhyTrial, sched.WhyKept, sched.WhyUndone, sched.WhyPaired:
+		return a.Reason.Job, true
+	}
+	return sched.None, false
+}
+
 // stop returns when an attempt did no more work: when it was ordered to stop, else when it ended, else at end.
 func (a *Attempt) stop(end sched.Time) sched.Time {
 	switch {

@@ -210,7 +210,7 @@ func (t *Timeline) advance(now sched.Time) {
 		if t.Watts != nil {
 			s.watts = t.Watts()
 		}
-		t.pending = append(t.pending, s)
+		t.pend(s)
 	}
 	t.now = now
 }

@@ -1,0 +1,36 @@
+package timeline
+
+import "slices"
+
+// mostPending is how many steps since the last event about a job are kept apart: what goes on while there is nothing to
+// do takes no memory.
+const mostPending = 512
+
+// pend adds what was so for a while. Where much is pending, a step that is as the one before makes that longer.
+func (t *Timeline) pend(s step) {
+	if n := len(t.pending); n >= mostPending {
+		last := &t.pending[n-1]
+		same := *last
+		same.from, same.to = s.from, s.to
+		if same == s && last.to == s.from {
+			last.to = s.to
+			return
+		}
+	}
+	t.pending = append(t.pending, s)
+}
+
+// Snapshot returns a copy that others may read while t goes on. It is not to be folded into.
+func (t *Timeline) Snapshot() *Timeline {
+	c := *t
+	c.Watts = nil
+	c.Jobs, c.Attempts, c.Nodes = slices.Clone(t.Jobs), slices.Clone(t.Attempts), slices.Clone(t.Nodes)
+	c.live, c.gpus, c.spells = slices.Clone(t.live), slices.Clone(t.gpus), slices.Clone(t.spells)
+	c.on = make([][]int32, len(t.on))
+	if t.known != nil {
+		c.known = t.known.clone()
+		c.known.joules = t.known.joules
+		c.known.joules.list = slices.Clone(t.known.joules.list)
+	}
+	return &c
+}
