@@ -64,7 +64,7 @@ func (p *past) pack(ctx context.Context, seq uint64) error {
 		var jobs []metrics.Job
 		sys.Result, jobs = p.s.o.Host.Result()
 		sys.Jobs = slices.Clone(jobs)
-		sys.Timeline = p.s.o.Host.(Historian).Timeline().Snapshot()
+		sys.Timeline = p.s.o.Host.(Historian).Timeline().Snapshot(p.now())
 	})
 	if err != nil {
 		return err
@@ -82,6 +82,9 @@ func (p *past) pack(ctx context.Context, seq uint64) error {
 	return nil
 }
 
+// now is the time of the host.
+func (p *past) now() sched.Time { return sched.Time(time.Since(p.s.origin)) }
+
 // when says a time as RFC 3339; "" = it did not come to that.
 func (p *past) when(t sched.Time) string {
 	if t == sched.None {
@@ -93,7 +96,7 @@ func (p *past) when(t sched.Time) string {
 // losses returns where every GPU-hour went.
 func (p *past) losses(ctx context.Context, _ *nothing) (api.Losses, error) {
 	var line *timeline.Timeline
-	err := p.s.o.Host.Look(ctx, func(*sched.View) { line = p.s.o.Host.(Historian).Timeline().Snapshot() })
+	err := p.s.o.Host.Look(ctx, func(*sched.View) { line = p.s.o.Host.(Historian).Timeline().Snapshot(p.now()) })
 	if err != nil {
 		return api.Losses{}, err
 	}

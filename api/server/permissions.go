@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/api"
@@ -54,3 +56,6 @@ var rules = map[string]rule{
 	"POST /v1/gpus/{gpu}/undrain":   {least: api.Admin},
 	"POST /v1/gpus/{gpu}/forget":    {least: api.Admin},
 }
+
+// Routes lists what may be asked for: METHOD PATH, with parameters in braces.
+func Routes() []string { return slices.Sorted(maps.Keys(rules)) }

@@ -32,6 +32,7 @@ type serveFlags struct {
 	runsOn
 	network   string
 	cert, key string
+	page      bool
 	group     int
 	notify    string
 	keep      term.Days
@@ -68,6 +69,7 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 	fs.StringVar(&f.network, "listen", "", "`ADDRESS` on the network, as in :7070; needs --tls-cert and --tls-key")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
+	fs.BoolVar(&f.page, "page", false, "serve the page of trainyard ui there too; a reader types a token in")
 	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may submit jobs and control their own")
 	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
 	fs.StringVar(&f.restore, "restore", "",
@@ -121,7 +123,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if f.group >= 0 {
 		a.Group = &f.group
 	}
-	stop, err := listen(m, meter, &o, a)
+	stop, err := listen(m, meter, &o, a, f.page)
 	if err != nil {
 		return err
 	}
@@ -167,6 +169,9 @@ func (f *serveFlags) check() error {
 	if f.network != "" && (f.cert == "" || f.key == "") {
 		return term.Usagef("--listen %s, want --tls-cert and --tls-key next to it: tokens never travel in the clear",
 			f.network)
+	}
+	if f.page && f.network == "" {
+		return term.Usagef("--page, want --listen next to it; without it, `trainyard ui` shows the page")
 	}
 	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which has chown to leave the group alone
 		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))

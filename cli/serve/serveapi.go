@@ -6,8 +6,10 @@ import (
 	"github.com/trainyard/trainyard/manager/access"
 )
 
-// listen serves the API of a manager to those whom a names, until stop is called.
-func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a access.Options) (stop func(), err error) {
+// listen serves the API of a manager to those whom a names, and over the network the page of it if page, until stop is
+// called.
+func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a access.Options, page bool) (stop func(),
+	err error) {
 	a.Dir, a.Log, a.Room = m.Dir(), o.Log, access.RoomNow()
 	door, err := access.New(a)
 	if err != nil {
@@ -17,6 +19,9 @@ func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a acces
 		Streams: a.Room.Streams, Log: o.Log})
 	if err != nil {
 		return nil, err
+	}
+	if page {
+		return door.Listen(newLivePage(answers, door.Known))
 	}
 	return door.Listen(answers)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/cli/simulate"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/cli/trace"
+	"github.com/trainyard/trainyard/cli/ui"
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
@@ -40,5 +41,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // newRoot returns the command with all its verbs.
 func newRoot() *cobra.Command {
 	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), past.Verbs(), simulate.Verbs(),
-		trace.Verbs(), plan.Verbs(), experiment.Verbs())...)
+		trace.Verbs(), plan.Verbs(), experiment.Verbs(), ui.Verbs())...)
 }

@@ -1,6 +1,10 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // mostPending is how many steps since the last event about a job are kept apart: what goes on while there is nothing to
 // do takes no memory.
@@ -20,17 +24,27 @@ func (t *Timeline) pend(s step) {
 	t.pending = append(t.pending, s)
 }
 
-// Snapshot returns a copy that others may read while t goes on. It is not to be folded into.
-func (t *Timeline) Snapshot() *Timeline {
+// Snapshot returns a copy that others may read while t goes on. It is not to be folded into. While a job is not done it
+// goes on to now: what was so at the last event is so still.
+func (t *Timeline) Snapshot(now sched.Time) *Timeline {
 	c := *t
 	c.Watts = nil
 	c.Jobs, c.Attempts, c.Nodes = slices.Clone(t.Jobs), slices.Clone(t.Attempts), slices.Clone(t.Nodes)
 	c.live, c.gpus, c.spells = slices.Clone(t.live), slices.Clone(t.gpus), slices.Clone(t.spells)
 	c.on = make([][]int32, len(t.on))
+	c.pending = slices.Clone(t.pending)
 	if t.known != nil {
 		c.known = t.known.clone()
 		c.known.joules = t.known.joules
 		c.known.joules.list = slices.Clone(t.known.joules.list)
+	}
+	if now > c.now && slices.ContainsFunc(c.live, func(l live) bool { return !l.done }) {
+		if t.Watts != nil {
+			watts := t.Watts()
+			c.Watts = func() float64 { return watts }
+		}
+		c.advance(now)
+		c.flush()
 	}
 	return &c
 }

@@ -2,6 +2,7 @@
 
 import { Grid } from "./charts";
 import type { Report } from "./model";
+import { live } from "./state";
 
 export function About({ report }: { report: Report }) {
   const h = report.head;
@@ -16,7 +17,9 @@ export function About({ report }: { report: Report }) {
       <p>
         {h.anonymous ? "Jobs, users, models and nodes are numbered. " : ""}
         Times in tables of jobs and attempts are whole multiples of {h.unit_s} s{h.rounded ? ", rounded" : ", exactly"}. Headline figures are those of <code>--json</code>.
-        This file holds no commands, variables, output or paths of jobs, and asks no one for anything.
+        {live
+          ? "This page asks its own host alone, and sends the key that identifies it with each request."
+          : "This file holds no commands, variables, output or paths of jobs, and asks no one for anything."}
       </p>
       <Grid
         head={["system", "computed by", "log hash", "settings"]}

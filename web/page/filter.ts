@@ -1,12 +1,16 @@
 // The filter of the jobs table: words that must be in the name, user:ann, model:bert, state:failed, gpus>4, wait>3600.
 
 import { whole } from "./format";
+import { board } from "./live";
 import type { Report, System } from "./model";
+import { live } from "./state";
 
 export type Test = (job: number) => boolean;
 
 export function stateOf(r: Report, s: System, j: number): string {
   const word = r.head.outcomes[s.outcomes.outcome[j]];
+  const row = live ? board.value?.jobs.get(j) : undefined;
+  if (row && row.state !== "done") return row.state;
   return word || (s.outcomes.start[j] >= 0 ? "unfinished" : "never-started");
 }
 

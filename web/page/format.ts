@@ -49,19 +49,50 @@ export function change(now: number, was: number): string {
   return (p > 0 ? "+" : p < 0 ? "−" : "±") + Math.abs(p) + "%";
 }
 
+let origin = NaN; // of a host that is live: seconds since 1970; NaN = times are since the start of a run
+
+/** setOrigin has times shown as those of the clock. */
+export function setOrigin(seconds: number): void {
+  origin = seconds;
+}
+
+/** sinceOrigin returns a time of a document as seconds since the start of the run; NaN = it is none. */
+export function sinceOrigin(text: string | undefined): number {
+  return text ? Date.parse(text) / 1000 - origin : NaN;
+}
+
+/** clock writes a time of a document for people: the time of day, with its date unless that is today. */
+export function clock(text: string | undefined): string {
+  return text ? clockOf(Date.parse(text)) : "–";
+}
+
+function clockOf(ms: number): string {
+  if (!Number.isFinite(ms)) return "–";
+  const d = new Date(ms), now = new Date(), two = (n: number) => String(n).padStart(2, "0");
+  const time = `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+  if (d.toDateString() === now.toDateString()) return time;
+  return `${d.getFullYear() === now.getFullYear() ? "" : `${d.getFullYear()}-`}${two(d.getMonth() + 1)}-${two(d.getDate())} ${time.slice(0, 5)}`;
+}
+
+/** shift is what round times of the clock differ by from round seconds since the origin. */
+function shift(): number {
+  return Number.isNaN(origin) ? 0 : origin - new Date(origin * 1000).getTimezoneOffset() * 60;
+}
+
 /** ticks returns round times between two, at most so many. */
 export function ticks(from: number, to: number, most: number): number[] {
   const steps = [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
     172800, 432000, 864000, 2592000, 7776000, 31536000];
   const step = steps.find((s) => (to - from) / s <= most) ?? 31536000 * Math.ceil((to - from) / 31536000 / most);
-  const list = [];
-  for (let t = Math.ceil(from / step) * step; t <= to; t += step) list.push(t);
+  const list = [], by = shift();
+  for (let t = Math.ceil((from + by) / step) * step - by; t <= to; t += step) list.push(t);
   return list;
 }
 
-/** at writes a time since the start of the run. */
+/** at writes a time since the start of the run; of a host that is live the time of its clock. */
 export function at(s: number): string {
   if (!Number.isFinite(s)) return "–";
+  if (!Number.isNaN(origin)) return clockOf((origin + s) * 1000);
   const whole = Math.floor(s + 1e-9), two = (n: number) => String(n).padStart(2, "0");
   const days = Math.floor(whole / 86400), rest = whole % 86400;
   const clock = `${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`;

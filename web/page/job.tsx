@@ -7,8 +7,9 @@ import type { Gantt, Report, System } from "./model";
 import { MIGRATED, NO_START, RESIZED, SHARED } from "./model";
 import { light, night } from "./palette";
 import { attemptsOf, splitOf } from "./split";
-import { chosen, dark, link, place } from "./state";
+import { chosen, dark, link, live, place } from "./state";
 import { SystemChoice } from "./time";
+import { Now } from "./why";
 
 interface Piece {
   kind: "wait" | "start" | "work" | "redone" | "stop";
@@ -47,7 +48,7 @@ export function Job({ report }: { report: Report }) {
   if (!(id >= 0 && id < report.jobs.n)) return <p class="warn">There is no job {place.value.args.id ?? ""} here; it has jobs 0 to {report.jobs.n - 1}.</p>;
   const j = report.jobs, split = splitOf(report, system, id), range = j.fewest[id] === j.most[id] ? "" : `, ${j.fewest[id]} to ${j.most[id]} allowed`;
   const facts: [string, string][] = [
-    ["state", stateOf(report, system, id)], ["user", j.user[id]], ["model", j.model[id]], ["class", j.class[id]],
+    ["state", live ? "" : stateOf(report, system, id)], ["user", j.user[id]], ["model", j.model[id]], ["class", j.class[id]],
     ["GPUs", `${j.gpus[id]} asked for${range}`], ["submitted", at(j.submit[id])],
     ["deadline", j.deadline[id] > 0 ? at(j.deadline[id]) : ""], ["finished", at(system.outcomes.finish[id])],
     ["JCT", span(split.jct)], ["waited", span(split.queue)], ["starts, stops", span(split.restarts)], ["redone", span(split.redone)],
@@ -56,14 +57,15 @@ export function Job({ report }: { report: Report }) {
   ];
   return (
     <>
-      <h1>Job <bdi>{j.name[id].slice(0, 200) || "(no name)"}</bdi></h1>
+      <h1>Job <bdi>{j.name[id].slice(0, 200) || "(no name)"}</bdi>{live && ` #${id}`}</h1>
       <SystemChoice report={report} />
+      {live && <Now id={id} />}
       <dl class="facts">
         {facts.filter(([, v]) => v && v !== "–").map(([k, v]) => [<dt key={k}>{k}</dt>, <dd key={k + "."}><bdi>{v}</bdi></dd>])}
       </dl>
       <Strip report={report} system={system} id={id} />
       {report.systems.length > 1 && <Others report={report} id={id} />}
-      {system.gantt && <Attempts report={report} gantt={system.gantt} id={id} />}
+      {system.gantt && attemptsOf(system.gantt, id).length > 0 && <Attempts report={report} gantt={system.gantt} id={id} />}
     </>
   );
 }
@@ -77,7 +79,7 @@ function Strip({ report, system, id }: { report: Report; system: System; id: num
   return (
     <Figure
       title="Its life" says={`${waits.length === 0 ? "No wait" : waits.length === 1 ? `One wait, of ${span(longest)}` : `${count(waits.length)} waits, the longest of ${span(longest)}`}; ${span(all)} from submit to ` +
-        `${report.head.outcomes[system.outcomes.outcome[id]] || "the end of the run"}.`}
+        `${report.head.outcomes[system.outcomes.outcome[id]] || (report.now === undefined ? "the end of the run" : "now")}.`}
       head={["what", "from", "for"]} rows={pieces.map((p) => [names[p.kind] + (p.kind === "work" ? ` on ${p.text}` : ""), at(p.from), span(p.to - p.from)])}
     >
       <div class="strip" role="img" aria-label={pieces.slice(0, 60).map((p) => `${names[p.kind]} for ${span(p.to - p.from)}`).join(", ")}>

@@ -1,20 +1,23 @@
 // The page: its navigation, its keys, and what is wrong where a file is damaged.
 
-import { render } from "preact";
+import { render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { About } from "./about";
 import { Compare } from "./compare";
 import { Job } from "./job";
 import { Jobs } from "./jobs";
 import { Losses } from "./losses";
+import { DoorScreen } from "./door";
+import { board, contact, enter, info, keepPast, past, wrong } from "./live";
 import type { Report } from "./model";
 import { read } from "./model";
 import { People } from "./people";
-import { chosen, dark, go, link, place, said, screens, setReport } from "./state";
+import { chosen, dark, go, link, live, place, said, screens } from "./state";
 import { Time } from "./time";
+import { Yard } from "./yard";
 
 const titles: Record<string, string> = {
-  compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People", about: "About",
+  yard: "Yard", compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People", about: "About",
 };
 
 const keys: [string, string][] = [
@@ -41,7 +44,32 @@ function Screen({ report }: { report: Report }) {
   return <Compare report={report} />;
 }
 
-function App({ report }: { report: Report }) {
+/** Past shows a screen about what happened, once that was read. */
+function Past() {
+  useEffect(keepPast, []);
+  const r = past.value;
+  if (!r) return wrong.value ? <p class="warn">{wrong.value}</p> : <p class="note">Reading what happened…</p>;
+  if (r.jobs.n === 0) return <p class="note">No job was submitted yet.</p>;
+  return <Screen report={r} />;
+}
+
+function Live() {
+  if (contact.value === "unknown") return <DoorScreen />;
+  return place.value.screen === "yard" ? <Yard /> : <Past />;
+}
+
+/** Contact says who is asked, as whom, and whether that goes on. */
+function Contact() {
+  const i = info.value, words = { live: "● live", away: "○ away", hidden: "○ paused", unknown: "○ not known" };
+  return (
+    <span class="contact" id="contact" data-contact={contact.value} data-seq={board.value?.seq ?? ""} title={contact.value === "away" ? wrong.value : ""}>
+      {i && <><bdi>{i.you ?? ""}</bdi> ({i.role ?? ""}) <bdi>{i.system}</bdi> </>}
+      <b>{words[contact.value]}</b>
+    </span>
+  );
+}
+
+function App({ title, children }: { title: (screen: string) => string; children: ComponentChildren }) {
   const [help, setHelp] = useState(false);
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
@@ -77,10 +105,11 @@ function App({ report }: { report: Report }) {
         <nav aria-label="Screens">
           {screens.map((s) => (
             <a key={s} href={link(s, { sys: chosen.value || undefined })} aria-current={s === screen ? "page" : undefined}>
-              {s === "compare" && report.systems.length === 1 ? "Summary" : titles[s]}
+              {title(s)}
             </a>
           ))}
         </nav>
+        {live && <Contact />}
         <button onClick={() => (dark.value = !dark.value)} aria-label={dark.value ? "light colours" : "dark colours"}>{dark.value ? "☀" : "☾"}</button>
         <button onClick={() => setHelp(!help)} aria-expanded={help}>?</button>
       </header>
@@ -90,7 +119,7 @@ function App({ report }: { report: Report }) {
         </dl>
       )}
       <main id="main" tabIndex={-1}>
-        {report.jobs.n === 0 ? <p class="note">There are no jobs in this report.</p> : <Screen report={report} />}
+        {children}
       </main>
       <p class="said" role="status" aria-live="polite">{said.value}</p>
     </>
@@ -101,14 +130,22 @@ async function start(): Promise<void> {
   const root = document.getElementById("page")!;
   if (typeof DecompressionStream === "undefined") return; // the plain table says what is needed
   try {
-    const report = await read();
-    setReport(report);
+    if (live) {
+      await enter(live);
+      root.replaceChildren();
+      render(<App title={(s) => titles[s]}><Live /></App>, root);
+      return;
+    }
+    const report = await read(), alone = report.systems.length === 1;
     root.replaceChildren();
-    render(<App report={report} />, root);
+    render(
+      <App title={(s) => (s === "compare" && alone ? "Summary" : titles[s])}>
+        {report.jobs.n === 0 ? <p class="note">There are no jobs in this report.</p> : <Screen report={report} />}
+      </App>, root);
   } catch (e) {
     const note = document.createElement("p");
     note.className = "warn";
-    note.textContent = `This report cannot be shown: ${e instanceof Error ? e.message : String(e)}.`;
+    note.textContent = live ? `This page cannot be shown: ${e instanceof Error ? e.message : String(e)}.` : `This report cannot be shown: ${e instanceof Error ? e.message : String(e)}.`;
     root.prepend(note);
     root.dataset.ready = "failed";
   }

@@ -1,6 +1,7 @@
 // What a report holds, as the page uses it. Times are seconds since the origin of the run.
 
 import { decode, type Ints, type Table } from "./columns";
+import { setOrigin } from "./format";
 
 export interface Result {
   jobs: number;
@@ -168,6 +169,7 @@ export interface Report {
   systems: System[];
   from: number;
   to: number;
+  now?: number; // of a run that goes on
 }
 
 export const RESIZED = 1, MIGRATED = 2, SHARED = 4, NO_START = 8;
@@ -294,16 +296,37 @@ export async function read(): Promise<Report> {
   } catch (e) {
     throw new Error(`block head of this file is damaged: ${e instanceof Error ? e.message : String(e)}`);
   }
-  const packed = await decode("jobs", block("jobs"));
+  return build(head, block("jobs"), head.systems.map((_, i) => block(`system-${i}`)), 0);
+}
+
+/** History is what a host answers of what happened so far. */
+export interface History {
+  seq: number;
+  origin: string;
+  now_s: number;
+  head: Head;
+  jobs: string;
+  system: string;
+}
+
+/** parseHistory reads what a host answers. Times are of the clock then. */
+export async function parseHistory(doc: History): Promise<Report> {
+  setOrigin(Date.parse(doc.origin) / 1000);
+  return { ...(await build(doc.head, doc.jobs, [doc.system], doc.now_s)), now: doc.now_s };
+}
+
+/** build makes a report of its parts. now is when a run that goes on was seen, 0 = it is over. */
+async function build(head: Head, packedJobs: string, packedSystems: string[], now: number): Promise<Report> {
+  const packed = await decode("jobs", packedJobs);
   const jobs = readJobs(packed.get("jobs")!, head.unit_s);
-  let from = Infinity, to = 0;
+  let from = Infinity, to = now;
   for (let i = 0; i < jobs.n; i++) from = Math.min(from, jobs.submit[i]);
   const parts: Map<string, Table>[] = [];
   const systems: System[] = [];
-  for (let i = 0; i < head.systems.length; i++) parts.push(await decode(`system-${i}`, block(`system-${i}`)));
+  for (let i = 0; i < head.systems.length; i++) parts.push(await decode(`system-${i}`, packedSystems[i]));
   head.systems.forEach((h, i) => {
     const outcomes = readOutcomes(parts[i].get("outcomes")!, parts[i].get("attempts"), parts[i].get("runs"), head.unit_s);
-    let end = h.losses?.to_s ?? 0;
+    let end = Math.max(h.losses?.to_s ?? 0, now);
     for (const t of outcomes.finish) if (t > end) end = t;
     to = Math.max(to, end);
     systems.push({ head: h, outcomes, gantt: readGantt(parts[i], jobs.n, head.unit_s, end) });

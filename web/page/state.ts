@@ -1,20 +1,22 @@
 // Where the page is: all of it stands in the address, so that a link, reload and back restore it.
 
 import { computed, signal } from "@preact/signals";
-import type { Report } from "./model";
 
 export interface Place {
   screen: string;
   args: Record<string, string>;
 }
 
-export const screens = ["compare", "time", "jobs", "losses", "people", "about"] as const;
+/** live is how a live page comes by its key; "" = it is a file. */
+export const live = document.getElementById("page")?.dataset.live ?? "";
+
+export const screens: readonly string[] = [live ? "yard" : "compare", "time", "jobs", "losses", "people", "about"];
 
 function parse(hash: string): Place {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
   const args: Record<string, string> = {};
   for (const [k, v] of new URLSearchParams(query ?? "")) args[k] = v;
-  const screen = path === "job" || (screens as readonly string[]).includes(path) ? path : "compare";
+  const screen = path === "job" || screens.includes(path) ? path : screens[0];
   return { screen, args };
 }
 
@@ -53,11 +55,3 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (e) => {
 
 /** said is what a screen reader is told: the selected bar. */
 export const said = signal("");
-
-let current: Report;
-export function setReport(r: Report): void {
-  current = r;
-}
-export function report(): Report {
-  return current;
-}

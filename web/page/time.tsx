@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { Figure, Plot } from "./charts";
+import { Coming } from "./coming";
 import { colour, colourings, type Colouring } from "./colouring";
 import { at, count, many, percent, span, ticks, trim } from "./format";
 import { Chart, type Range } from "./gantt";
@@ -44,7 +45,8 @@ export function Time({ report }: { report: Report }) {
 
 function Charts({ report, system, args }: { report: Report; system: System; args: Record<string, string> }) {
   const g = system.gantt!;
-  const t0 = Number(args.t0 ?? report.from), t1 = Number(args.t1 ?? report.to);
+  // Of a host that is live the last day is shown first.
+  const t0 = Number(args.t0 ?? (report.now === undefined ? report.from : Math.max(report.from, report.to - 86400))), t1 = Number(args.t1 ?? report.to);
   const range: Range = t1 > t0 ? { t0, t1 } : { t0: report.from, t1: report.to };
   const by = (colourings as readonly string[]).includes(args.by) ? (args.by as Colouring) : startsWith(report);
   const level = (["heat", "bars", "jobs"].includes(args.level) ? args.level : "auto") as Level | "auto";
@@ -83,7 +85,10 @@ function Charts({ report, system, args }: { report: Report; system: System; args
       </Figure>
       {all && all.gpu_hours === 0
         ? <p class="note">No time passed.</p>
-        : system.head.series && <Series system={system} range={range} />}
+        : <>
+            {report.now !== undefined && <Coming now={report.now} />}
+            {system.head.series && <Series system={system} range={range} />}
+          </>}
     </>
   );
 }
