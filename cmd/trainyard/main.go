@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/cli/experiment"
+	"github.com/trainyard/trainyard/cli/export"
 	"github.com/trainyard/trainyard/cli/jobs"
 	"github.com/trainyard/trainyard/cli/past"
 	"github.com/trainyard/trainyard/cli/plan"
@@ -41,5 +42,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // newRoot returns the command with all its verbs.
 func newRoot() *cobra.Command {
 	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), past.Verbs(), simulate.Verbs(),
-		trace.Verbs(), plan.Verbs(), experiment.Verbs(), ui.Verbs())...)
+		trace.Verbs(), plan.Verbs(), experiment.Verbs(), ui.Verbs(), export.Verbs())...)
 }

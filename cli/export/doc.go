@@ -1,0 +1,2 @@
+// Package export has the verb that writes a log in the forms of other tools.
+package export

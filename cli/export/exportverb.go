@@ -1,0 +1,143 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/report"
+	"github.com/trainyard/trainyard/report/export"
+)
+
+// exportFlags are the flags of export as given.
+type exportFlags struct {
+	target client.Target
+	out    string
+	table  string
+	jobs   bool
+}
+
+var formats = []string{"perfetto", "evalys", "csv"}
+
+// Verbs returns the verb that writes a log in the forms of other tools.
+func Verbs() []*cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export perfetto|evalys|csv [LOG.jsonl]",
+		Short: "Write a log in the form of another tool",
+		Long: `Writes the run in a log, or that of a host so far where no log is named.
+
+perfetto  a trace for ui.perfetto.dev: a track for each GPU, a slice for each
+          attempt and what it did, counters, flows between attempts of a job
+evalys    a JobSet in CSV: a row for each attempt, or with --jobs for each job
+csv       one table: jobs, attempts or series`,
+		Example: `  trainyard export perfetto log.jsonl -o run.pftrace
+  trainyard export csv --table attempts --context lab -o attempts.csv`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: f.export,
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	f.target.AddFlags(cmd)
+	fs.StringVarP(&f.out, "out", "o", "", "`FILE` to write")
+	fs.StringVar(&f.table, "table", "jobs", "of csv: `NAME` of the table, jobs, attempts or series")
+	fs.BoolVar(&f.jobs, "jobs", false, "of evalys: a row for each job")
+	term.CompleteFlag(cmd, "table", term.ListOf(func() []string { return export.Tables }))
+	return []*cobra.Command{cmd}
+}
+
+// check names the first thing that is wrong with what was given.
+func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case !slices.Contains(formats, args[0]):
+		return term.Usagef("format %q, want %s", args[0], strings.Join(formats, ", "))
+	case f.out == "" || f.out == "-":
+		return term.Usagef("-o: want a file; /dev/stdout is the standard output")
+	case !slices.Contains(export.Tables, f.table):
+		return term.Usagef("--table %q, want %s", f.table, strings.Join(export.Tables, ", "))
+	case cmd.Flags().Changed("table") && args[0] != "csv":
+		return term.Usagef("--table is of csv, not of %s", args[0])
+	case f.jobs && args[0] != "evalys":
+		return term.Usagef("--jobs is of evalys, not of %s", args[0])
+	case len(args) > 1 && (f.target.State != "" || f.target.Context != ""):
+		return term.Usagef("%s and a host are both given, want one", args[1])
+	}
+	return nil
+}
+
+func (f *exportFlags) export(cmd *cobra.Command, args []string) error {
+	if err := f.check(cmd, args); err != nil {
+		return err
+	}
+	out, err := term.CreateOut(f.out)
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	sys, err := f.read(cmd, args)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "perfetto":
+		err = export.Perfetto(out, sys.Timeline)
+	case "evalys":
+		err = export.Evalys(out, sys.Name, sys.Timeline, sys.Jobs, f.jobs)
+	default:
+		err = export.CSV(out, f.table, sys.Timeline, sys.Jobs)
+	}
+	if err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// read reads the run in the log that is named, or of the host.
+func (f *exportFlags) read(cmd *cobra.Command, args []string) (sys report.System, err error) {
+	if len(args) > 1 {
+		file, failed := os.Open(args[1])
+		if failed != nil {
+			return sys, failed
+		}
+		defer file.Close()
+		return recorded(file, args[1])
+	}
+	err = f.target.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) (err error) {
+		sys, err = streamed(cmd.Context(), c)
+		return err
+	})(cmd, nil)
+	return sys, err
+}
+
+// streamed reads the log of a host as it comes.
+func streamed(ctx context.Context, c *api.Client) (report.System, error) {
+	from, to := io.Pipe()
+	go func() { _ = to.CloseWithError(c.WriteLog(ctx, to)) }()
+	defer from.Close()
+	return recorded(from, "the log of the host")
+}
+
+// recorded reads the one run in a log.
+func recorded(log io.Reader, name string) (report.System, error) {
+	r, err := eventlog.NewReader(log, name)
+	if err != nil {
+		return report.System{}, term.Malformed(err)
+	}
+	sys, err := report.Recorded(r)
+	if err != nil {
+		return sys, term.Malformed(err)
+	}
+	if another, _ := r.Another(); another {
+		return sys, term.Usage(fmt.Errorf("%s has several parts, want one", name))
+	}
+	return sys, nil
+}
