@@ -64,8 +64,8 @@ var checks = []check{
 	{"drain-node", (*suite).drainNode}, {"undrain-node", (*suite).drainNode},
 	{"forget-gpu", (*suite).forgetGPU},
 	{"drain", (*suite).drain}, {"undrain", (*suite).drain}, {"clean", (*suite).clean},
-	{"history", (*suite).history}, {"losses", (*suite).losses}, {"attempts", (*suite).attempts},
-	{"board", (*suite).board},
+	{"history", pastCheck(pastSuite.history)}, {"losses", pastCheck(pastSuite.losses)},
+	{"attempts", pastCheck(pastSuite.attempts)}, {"board", pastCheck(pastSuite.board)},
 }
 
 // Run holds the host that open starts to the contract.

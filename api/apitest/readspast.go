@@ -13,7 +13,15 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-func (s *suite) history(t *testing.T) {
+// pastSuite asks about what happened.
+type pastSuite struct{ *suite }
+
+// pastCheck is a check of it.
+func pastCheck(run func(pastSuite, *testing.T)) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) { run(pastSuite{s}, t) }
+}
+
+func (s pastSuite) history(t *testing.T) {
 	var doc struct {
 		Schema, Origin, Jobs, System string
 		Seq                          uint64
@@ -30,7 +38,7 @@ func (s *suite) history(t *testing.T) {
 	}
 }
 
-func (s *suite) losses(t *testing.T) {
+func (s pastSuite) losses(t *testing.T) {
 	var doc api.Losses
 	s.document(t, "/v1/losses", &doc)
 	sum, held, users := 0.0, 0.0, 0.0
@@ -50,14 +58,15 @@ func (s *suite) losses(t *testing.T) {
 	}
 }
 
-func (s *suite) attempts(t *testing.T) {
+func (s pastSuite) attempts(t *testing.T) {
 	var doc api.Attempts
 	s.document(t, "/v1/jobs/"+url.PathEscape(s.Running)+"/attempts", &doc)
 	n := len(doc.Attempts)
 	if doc.Schema != "trainyard.attempts/v1" || n == 0 {
 		t.Fatalf("%+v, want attempts", doc)
 	}
-	if a := doc.Attempts[n-1]; a.Number != n || a.Ordered == "" || a.Up == "" || a.Ended != "" || len(a.GPUs) != s.Width {
+	if a := doc.Attempts[n-1]; a.Number != n || a.Ordered == "" || a.Up == "" || a.Ended != "" ||
+		len(a.GPUs) != s.Width {
 		t.Errorf("%+v, want one that is up on %d GPUs and has not ended", a, s.Width)
 	}
 	s.document(t, "/v1/jobs/"+url.PathEscape(s.Waiting)+"/attempts", &doc)
@@ -70,8 +79,8 @@ func (s *suite) attempts(t *testing.T) {
 // errSeen ends a stream of which enough was seen.
 var errSeen = errors.New("seen")
 
-// events shows the events of a stream until show has seen enough.
-func (s *suite) boardFrom(t *testing.T, from string, show func(kind string, b *api.Board) bool) {
+// boardFrom shows the events of a stream until show has seen enough.
+func (s pastSuite) boardFrom(t *testing.T, from string, show func(kind string, b *api.Board) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
@@ -101,41 +110,27 @@ func (s *suite) boardFrom(t *testing.T, from string, show func(kind string, b *a
 	}
 }
 
-// board follows a board while a job changes, and compares what comes of the deltas with a board made anew.
-func (s *suite) board(t *testing.T) {
+// board follows a board while a job changes, and compares what comes of the deltas with a new board.
+func (s pastSuite) board(t *testing.T) {
 	first := true
 	rows := map[int]api.Row{}
 	s.boardFrom(t, "", func(kind string, b *api.Board) bool {
 		if first != (kind == "board") {
 			t.Errorf("event %q, first %t", kind, first)
 		}
+		cancelled := false
 		for _, r := range b.Jobs {
 			rows[r.ID] = r
+			cancelled = cancelled || r.Name == "board" && r.State == "done" && r.Outcome == "cancelled"
 		}
-		if first {
-			first = false
-			if len(b.GPUs) == 0 || len(b.Nodes) == 0 || b.Tiles.Busy < s.Width || b.Tiles.Waiting == 0 {
-				t.Errorf("%+v, want GPUs, nodes, %d of them busy, and jobs that wait", b, s.Width)
-			}
-			if s.Submit == nil {
-				return true
-			}
-			submission, job := s.Submit("board")
-			if _, err := s.Client.Submit(t.Context(), submission); err != nil {
-				t.Fatal(err)
-			}
-			Eventually(t, "known", func(ctx context.Context) bool {
-				_, err := s.Client.Cancel(ctx, job)
-				return err == nil
-			})
-			return false
+		if !first {
+			return cancelled
 		}
-		for _, r := range b.Jobs {
-			if r.Name == "board" && r.State == "done" && r.Outcome == "cancelled" {
-				return true
-			}
+		first = false
+		if len(b.GPUs) == 0 || len(b.Nodes) == 0 || b.Tiles.Busy < s.Width || b.Tiles.Waiting == 0 {
+			t.Errorf("%+v, want GPUs, nodes, %d of them busy, and jobs that wait", b, s.Width)
 		}
-		return false
+		return !s.change(t)
 	})
 	s.boardFrom(t, "?from=0", func(kind string, b *api.Board) bool {
 		if len(b.Jobs) != len(rows) {
@@ -149,4 +144,20 @@ func (s *suite) board(t *testing.T) {
 		return true
 	})
 	s.refused(t, http.MethodGet, "/v1/board?from=x", "", "malformed", http.StatusBadRequest, api.ErrMalformed)
+}
+
+// change submits a job named board, and cancels it; false: none can be submitted.
+func (s pastSuite) change(t *testing.T) bool {
+	if s.Submit == nil {
+		return false
+	}
+	submission, job := s.Submit("board")
+	if _, err := s.Client.Submit(t.Context(), submission); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, "known", func(ctx context.Context) bool {
+		_, err := s.Client.Cancel(ctx, job)
+		return err == nil
+	})
+	return true
 }

@@ -264,7 +264,8 @@ func (h *hub) show(changed []api.Row, gone []int, now api.Board) {
 	if reflect.DeepEqual(now.Nodes, h.whole.Nodes) {
 		delta.Nodes = nil
 	}
-	quiet := len(changed) == 0 && len(gone) == 0 && delta.GPUs == nil && delta.Nodes == nil && now.Tiles == h.whole.Tiles
+	quiet := len(changed) == 0 && len(gone) == 0 && delta.GPUs == nil && delta.Nodes == nil &&
+		now.Tiles == h.whole.Tiles
 	h.whole = now
 	if quiet {
 		return

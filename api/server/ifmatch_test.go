@@ -12,8 +12,8 @@ import (
 // route that changes a job.
 func TestIfMatch(t *testing.T) {
 	r := newRig(t, 1, nil)
-	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: "/", File: "jobs: [{name: a, gpus: 1, command: [sleep, 1h]}, " +
-		"{name: b, gpus: 1, command: [x]}]"})
+	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: "/",
+		File: "jobs: [{name: a, gpus: 1, command: [sleep, 1h]}, {name: b, gpus: 1, command: [x]}]"})
 	if err != nil || len(doc.Jobs) != 2 {
 		t.Fatal(doc, err)
 	}

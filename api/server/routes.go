@@ -93,7 +93,8 @@ func (s *Server) routes() {
 	raw(s, "/v1/events", "events", "What happens, as it is durable: lines of the log", "text/event-stream", s.events)
 	raw(s, "/v1/log", "log", "The log so far, as trainyard replay reads it", "application/jsonl", s.log)
 	past := newPast(s)
-	raw(s, "/v1/history", historyID, "What happened so far, packed as reports hold it", "application/json", past.history)
+	raw(s, "/v1/history", historyID, "What happened so far, packed as reports hold it", "application/json",
+		past.history)
 	get(s, "/v1/losses", lossesID, "Where every GPU-hour went, in all and by user", past.losses)
 	get(s, "/v1/jobs/{job}/attempts", attemptsID, "The attempts of a job", past.attempts)
 	raw(s, "/v1/board", "board", "How all stands, and then what changes", "text/event-stream", newHub(s).serve)

@@ -101,7 +101,8 @@ func TestKeys(t *testing.T) {
 	late := p.f.keys.link()
 	real := p.f.keys.now
 	p.f.keys.now = func() time.Time { return real().Add(linkFor + time.Second) }
-	for name, l := range map[string]string{"spent": link, "late": late, "wrong": secret(), "empty": "", "long": strings.Repeat("a", 1<<16)} {
+	for name, l := range map[string]string{"spent": link, "late": late, "wrong": secret(), "empty": "",
+		"long": strings.Repeat("a", 1<<16)} {
 		if status, text, _ := p.ask(http.MethodPost, keyPath, `{"link":"`+l+`"}`); status != http.StatusUnauthorized ||
 			!strings.Contains(text, "opened before") {
 			t.Errorf("a %s link: %d %s, want 401", name, status, text)
@@ -115,12 +116,14 @@ func TestKeys(t *testing.T) {
 	p.f.keys.now = real
 	held := p.key()
 	wrong := map[string][]func(*http.Request){
-		"none": nil, "wrong": {header("Authorization", "Bearer "+secret())}, "empty": {header("Authorization", "Bearer ")},
+		"none": nil, "wrong": {header("Authorization", "Bearer "+secret())},
+		"empty":             {header("Authorization", "Bearer ")},
 		"of a link":         {header("Authorization", "Bearer "+p.f.keys.link())},
 		"token of the host": {header("Authorization", "Bearer token-of-the-host")},
 		"in a cookie": {func(r *http.Request) {
 			held(r)
-			r.AddCookie(&http.Cookie{Name: "trainyard.key", Value: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")})
+			_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			r.AddCookie(&http.Cookie{Name: "trainyard.key", Value: key})
 			r.Header.Del("Authorization")
 		}},
 		"in the query": {func(r *http.Request) {
@@ -140,7 +143,8 @@ func TestKeys(t *testing.T) {
 	if n := p.asked.Load(); n > 0 {
 		t.Errorf("the host was asked %d times", n)
 	}
-	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css"} {
+	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript",
+		"/page.css": "text/css"} {
 		status, _, h := p.ask(http.MethodGet, path, "")
 		if status != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), kind) {
 			t.Errorf("%s: %d, %s", path, status, h.Get("Content-Type"))
@@ -164,7 +168,8 @@ func TestForeignPages(t *testing.T) {
 		want   int
 	}{
 		{"rebound host", func(r *http.Request) { r.Host = "evil.example" + port }, http.StatusMisdirectedRequest},
-		{"host that ends alike", func(r *http.Request) { r.Host = "evil.localhost" + port }, http.StatusMisdirectedRequest},
+		{"host that ends alike", func(r *http.Request) { r.Host = "evil.localhost" + port },
+			http.StatusMisdirectedRequest},
 		{"another loopback", func(r *http.Request) { r.Host = "127.0.0.2" + port }, http.StatusMisdirectedRequest},
 		{"foreign origin", header("Origin", "https://evil.example"), http.StatusForbidden},
 		{"null origin", header("Origin", "null"), http.StatusForbidden},
@@ -212,28 +217,32 @@ func TestForwarding(t *testing.T) {
 		if status, text, _ := p.ask(method, path, "", held); status != http.StatusOK || p.asked.Load() != before+1 {
 			t.Errorf("%s: %d %s, asked %d times", pattern, status, text, p.asked.Load()-before)
 		}
-		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodHead, http.MethodDelete} {
+		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodHead,
+			http.MethodDelete} {
 			before = p.asked.Load()
 			if path == "/v1/jobs" { // more is the name of a job
 				continue
 			}
-			if status, _, _ := p.ask(m, path+"/more", "", held); status == http.StatusOK || p.asked.Load() != before {
+			if status, _, _ := p.ask(m, path+"/more", "", held); status == http.StatusOK ||
+				p.asked.Load() != before {
 				t.Errorf("%s %s/more: %d, want it refused", m, path, status)
 			}
 		}
 	}
 	for _, path := range []string{"/v1/../v1/info", "//v1/info", "/v1/%6eodes", "/ui", "/v2/info", "/v1/jobs/"} {
 		before := p.asked.Load()
-		if status, _, _ := p.ask(http.MethodGet, path, "", held); status < http.StatusBadRequest || p.asked.Load() != before {
+		if status, _, _ := p.ask(http.MethodGet, path, "", held); status < http.StatusBadRequest ||
+			p.asked.Load() != before {
 			t.Errorf("%s: %d, want it refused", path, status)
 		}
 	}
-	status, _, h := p.ask(http.MethodPost, "/v1/jobs/1/resize?x=%20y", `{"gpus_max":2}`, held, header("If-Match", `"1-running"`),
-		header("Cookie", "a=b"), header("X-Other", "c"))
+	status, _, h := p.ask(http.MethodPost, "/v1/jobs/1/resize?x=%20y", `{"gpus_max":2}`, held,
+		header("If-Match", `"1-running"`), header("Cookie", "a=b"), header("X-Other", "c"))
 	q := p.last.Load()
 	if status != http.StatusOK || h.Get("ETag") != `"1-running"` || q.Header.Get("If-Match") != `"1-running"` ||
 		q.URL.RequestURI() != "/v1/jobs/1/resize?x=%20y" || p.body.Load() != `{"gpus_max":2}` ||
-		q.Header.Get("Authorization") != "Bearer token-of-the-host" || q.Header.Get("Cookie")+q.Header.Get("X-Other") != "" {
+		q.Header.Get("Authorization") != "Bearer token-of-the-host" ||
+		q.Header.Get("Cookie")+q.Header.Get("X-Other") != "" {
 		t.Errorf("%d, the host saw %s %v %v", status, q.URL, q.Header, p.body.Load())
 	}
 	if status, _, _ := p.ask(http.MethodPost, "/v1/jobs", "x", held, header("Content-Type", "text/plain")); status !=
@@ -266,7 +275,8 @@ func TestProblems(t *testing.T) {
 		w.WriteHeader(p.Status)
 		_ = json.NewEncoder(w).Encode(p)
 	}))
-	c := api.DialNetwork(strings.TrimPrefix(gone.URL, "https://"), "", gone.Client().Transport.(*http.Transport).TLSClientConfig)
+	c := api.DialNetwork(strings.TrimPrefix(gone.URL, "https://"), "",
+		gone.Client().Transport.(*http.Transport).TLSClientConfig)
 	p := &page{T: t, f: newForwarder(c, false)}
 	here := httptest.NewServer(p.f)
 	defer here.Close()

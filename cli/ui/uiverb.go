@@ -98,8 +98,8 @@ func (f *uiFlags) greet(cmd *cobra.Command, page *forwarder, at net.Addr) {
 	port := at.(*net.TCPAddr).Port
 	if os.Getenv("SSH_CONNECTION") != "" {
 		name, _ := os.Hostname()
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: from your own machine, first: ssh -L %d:127.0.0.1:%d %s\n", port, port,
-			name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: from your own machine, first: ssh -L %d:127.0.0.1:%d %s\n", port,
+			port, name)
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: the link holds once, for 10 minutes; Enter prints another, Ctrl-C ends")
 	if !f.open {

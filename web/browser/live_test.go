@@ -142,7 +142,8 @@ func (b *browser) visit(link string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(link))
 	b.until(`document.getElementById("page").dataset.ready !== undefined`)
-	b.until(`document.querySelector("#contact")?.dataset.contact === "live" && document.querySelector("#tiles") !== null`)
+	b.until(`document.querySelector("#contact")?.dataset.contact === "live" &&
+		document.querySelector("#tiles") !== null`)
 }
 
 const hostileName = `"</script><img src=x onerror=alert(1)>"`
@@ -183,7 +184,10 @@ func TestLive(t *testing.T) {
 	b.until(`document.querySelector("dialog[open]") !== null`)
 	b.shot("live-dialog")
 	value[bool](b, `document.querySelector("dialog .go").click(), true`)
-	h.await("the job that waited runs", func() bool { return h.jobs()[1].State == "running" && len(h.jobs()[1].GPUs) == 1 })
+	h.await("the job that waited runs", func() bool {
+		j := h.jobs()[1]
+		return j.State == "running" && len(j.GPUs) == 1
+	})
 	b.until(`document.querySelector("#state").textContent === "running"`)
 
 	// A dialog that was opened before its job changed does nothing.
@@ -203,12 +207,13 @@ func TestLive(t *testing.T) {
 // screens opens every screen, light and dark, wide and narrow.
 func (h *host) screens(b *browser, name string, width float64) {
 	h.t.Helper()
-	for screen, ready := range map[string]string{"yard": "#queue", "time": ".gantt", "jobs": "#shown", "job?id=0": "#why",
-		"job?id=2": ".strip", "losses": "#losses", "people": "table", "about": "table"} {
+	for screen, ready := range map[string]string{"yard": "#queue", "time": ".gantt", "jobs": "#shown",
+		"job?id=0": "#why", "job?id=2": ".strip", "losses": "#losses", "people": "table", "about": "table"} {
 		b.goTo("#/" + screen)
 		b.until(`document.querySelector("` + ready + `") !== null`)
 		for _, scheme := range []string{"light", "dark"} {
-			value[bool](b, `document.documentElement.dataset.theme === "`+scheme+`" || (document.querySelector("header button").click(), true)`)
+			value[bool](b, `document.documentElement.dataset.theme === "`+scheme+`" ||
+				(document.querySelector("header button").click(), true)`)
 			b.shot(fmt.Sprintf("%s-%s-%s", name, strings.ReplaceAll(screen, "?id=", "-"), scheme))
 		}
 		if wide := value[float64](b, "document.documentElement.scrollWidth"); wide > width {
@@ -229,7 +234,8 @@ func (h *host) sameAsPS(b *browser) {
 		}
 	}
 	b.until(`["#queue", "#running"].flatMap(t => [...document.querySelectorAll(t + " tbody tr")].map(r => [
-		Number(r.querySelector("th").textContent.match(/#(\d+)$/)[1]), t === "#queue" ? "waiting" : r.cells[1].textContent]))
+		Number(r.querySelector("th").textContent.match(/#(\d+)$/)[1]), t === "#queue" ? "waiting" :
+		r.cells[1].textContent]))
 		.sort((a, b) => a[0] - b[0]).map(x => x[0] + " " + x[1] + ";").join("") === ` + quoted(want))
 }
 
@@ -249,15 +255,16 @@ func (h *host) own(b *browser) {
 	}
 }
 
-// Ensure that a narrow page in the dark fits, that one which may only look has no buttons that change anything, and that
-// a hidden tab holds no stream.
+// Ensure that a narrow page in the dark fits, that one which may only look has no buttons that change anything, and
+// that a hidden tab holds no stream.
 func TestLiveReadOnlyAndHidden(t *testing.T) {
 	h := serveLive(t, "--read-only")
 	h.submit("jobs: [{name: holds, gpus: 4, command: [sleep, 1h], grace: 1s}, {name: waits, gpus: 1, command: [x]}]")
 	b := open(t, 360, 740, true)
 	b.visit(h.link)
 	b.until(`document.querySelectorAll("#queue tbody tr").length === 1`)
-	for screen, ready := range map[string]string{"yard": "#queue", "time": ".gantt", "job?id=1": "#remedies", "losses": "#losses"} {
+	for screen, ready := range map[string]string{"yard": "#queue", "time": ".gantt", "job?id=1": "#remedies",
+		"losses": "#losses"} {
 		b.goTo("#/" + screen)
 		b.until(`document.querySelector("` + ready + `") !== null`)
 		b.shot("live-narrow-" + strings.ReplaceAll(screen, "?id=", "-"))
@@ -303,9 +310,10 @@ func TestLiveReadOnlyAndHidden(t *testing.T) {
 // metrics returns the figures of a host.
 func metrics(t *testing.T, h *host) []byte {
 	t.Helper()
-	way := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(h.dir, "control"))
-	}}}
+	}
+	way := &http.Client{Transport: &http.Transport{DialContext: dial}}
 	defer way.CloseIdleConnections()
 	resp, err := way.Get("http://localhost/metrics")
 	if err != nil {
