@@ -84,8 +84,8 @@ func (h *holdouts) name(ctx context.Context, ids []int) error {
 		if j.Protected {
 			said = "may not be stopped for others, so that drain waits for its end"
 		}
-		fmt.Fprintf(h.w, "%s %s; `trainyard requeue %d` ends it here%s\n", api.Printable(client.JobTitle(j)), said, j.ID,
-			h.stake(ctx, j.ID))
+		fmt.Fprintf(h.w, "%s %s; `trainyard requeue %d` ends it here%s\n", api.Printable(client.JobTitle(j)), said,
+			j.ID, h.stake(ctx, j.ID))
 	}
 	if more := len(jobs) - mostHoldouts; more > 0 {
 		fmt.Fprintf(h.w, "so do %s more\n", term.Counted(more, "job"))

@@ -122,7 +122,8 @@ func TestReadyFile(t *testing.T) {
 	}
 }
 
-// Ensure that the step said to be saved is that of the checkpoint, where the job saves further on than it last reported.
+// Ensure that the step said to be saved is that of the checkpoint, where the job saves further on than it last
+// reported.
 func TestSavedStepIsThatOfTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	const script = `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; echo TRAINYARD saved step=14; exit 3' TERM; ` +
