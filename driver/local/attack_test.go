@@ -446,8 +446,9 @@ func TestAttackPlantedFolder(t *testing.T) {
 			d := open(t, folder(t), 1, 1)
 			t.Cleanup(d.Close)
 			elsewhere := t.TempDir()
-			evil, _ := jobOf(t, fmt.Sprintf("JOB=%s; ELSEWHERE=%s; "+
-				"if [ $TRAINYARD_ATTEMPT = 1 ]; then %s; exit 1; fi; echo attempt $TRAINYARD_ATTEMPT", d.o.State.Job(0), elsewhere, plant), time.Second)
+			script := fmt.Sprintf("JOB=%s; ELSEWHERE=%s; ", d.o.State.Job(0), elsewhere) +
+				"if [ $TRAINYARD_ATTEMPT = 1 ]; then " + plant + "; exit 1; fi; echo attempt $TRAINYARD_ATTEMPT"
+			evil, _ := jobOf(t, script, time.Second)
 			d.o.Jobs = []Arrival{evil}
 			h := take(t, d, sched.View{})
 			h.arrivals(1)
