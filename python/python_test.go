@@ -42,7 +42,8 @@ func python(t *testing.T, args ...string) string {
 // Ensure that the parts pass their own tests: checkpoints cut at any byte, each sample once an epoch, signals, lines.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	for _, part := range []string{"test_sampler", "test_checkpoints", "test_job"} {
+	for _, part := range []string{"test_sampler", "test_checkpoints", "test_job", "test_hosts",
+		"test_callbacks"} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			if out := python(t, "-m", "unittest", "-v", "tests/"+part+".py"); !strings.Contains(out, "\nOK\n") {

@@ -79,17 +79,23 @@ func (s *schema) about() string {
 	return strings.TrimPrefix(about, "; ")
 }
 
-// Ensure that the page of the API has every route and every document, as OpenAPI describes them.
-func TestReferenceAPI(t *testing.T) {
+// described returns what OpenAPI says of a server.
+func described(t *testing.T) (d description) {
+	t.Helper()
 	r := newRig(t, 1, nil)
 	text, err := json.Marshal(r.server.docs.OpenAPI())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d description
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// Ensure that the page of the API has every route and every document, as OpenAPI describes them.
+func TestReferenceAPI(t *testing.T) {
+	d := described(t)
 	b := new(strings.Builder)
 	b.WriteString("# API\n\n<!-- Written by `make reference` from the description that `GET /openapi.json` serves. " +
 		"Do not edit. -->\n\nHow to use it: [the guide](../guide/api.md).\n\n## Routes\n")

@@ -12,9 +12,28 @@ Without a scheduler it sets no handler, and writes no line and no file but what 
 neither PyTorch nor anything else that is not part of Python.
 """
 
+from typing import TYPE_CHECKING, Any, List
+
 from ._checkpoints import Checkpoints
+from ._errors import (Busy, Conflict, Forbidden, NoManager, NotFound, NotHere, Refused, TrainyardError, Unknown)
 from ._job import Job, job
 from ._sampler import ElasticSampler
 
-__all__ = ["Checkpoints", "ElasticSampler", "Job", "job"]
+if TYPE_CHECKING:
+    from ._client import Client
+
+__all__ = ["Busy", "Checkpoints", "Client", "Conflict", "ElasticSampler", "Forbidden", "Job", "NoManager", "NotFound",
+           "NotHere", "Refused", "TrainyardError", "Unknown", "job"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the client when it is first asked for: a training needs no HTTP."""
+    if name == "Client":
+        from ._client import Client
+        return Client
+    raise AttributeError(f"module 'trainyard' has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return __all__

@@ -1,6 +1,7 @@
 """A job: what its scheduler gives it, its steps, and how it stops."""
 
 import contextlib
+import glob
 import math
 import os
 import sys
@@ -50,10 +51,19 @@ class Job:
         self._spoke = 0.0
         self._told: Dict[str, float] = {}
 
+    @property
+    def checkpoint_folder(self) -> str:
+        """Where the job saves: the folder that its scheduler gives it, else ./checkpoints."""
+        return self._env.get("TRAINYARD_CHECKPOINT_DIR") or "checkpoints"
+
+    def newest_file(self, pattern: str) -> Optional[str]:
+        """The file of checkpoint_folder that was written last, of those whose names fit, such as "*.ckpt"; or None."""
+        files = glob.glob(os.path.join(glob.escape(self.checkpoint_folder), pattern))
+        return max(files, key=lambda path: (os.path.getmtime(path), path)) if files else None
+
     def checkpoints(self, keep: int = 2, folder: Optional[str] = None, per_rank: bool = False) -> Checkpoints:
         """The checkpoints of this job, by default in the folder that its scheduler gives it, else ./checkpoints."""
-        folder = folder or self._env.get("TRAINYARD_CHECKPOINT_DIR") or "checkpoints"
-        return Checkpoints(self, folder, keep, per_rank)
+        return Checkpoints(self, folder or self.checkpoint_folder, keep, per_rank)
 
     @property
     def stopping(self) -> bool:
@@ -115,9 +125,31 @@ class Job:
         """Reports that all that was done is saved: the job may be stopped without loss."""
         self._write("ready")
 
-    def done(self) -> None:
-        """Reports that the training has come to its end. ``job`` does so when its block ends, all steps done."""
+    def _done(self) -> None:
         self._write("done")
+
+    def listen(self) -> None:
+        """Handles signals from here on. ``steps`` does so; loops of other libraries call it before their first step."""
+        self._signals.install()
+
+    def agreed(self) -> bool:
+        """Whether any rank was asked to stop. All ranks call it at the same step."""
+        return self.ranks.any(self.stopping)
+
+    def at(self, step: int, total: Optional[int] = None) -> None:
+        """Reports that steps are done, where another library counts them."""
+        self.step = step
+        self._line(total, step == total)
+
+    def complete(self) -> None:
+        """Says that all steps are done: ``done`` is reported when the block of ``job`` ends."""
+        self._complete = True
+
+    def stop(self) -> None:
+        """Ends the process, all being saved: reports ready, and exits with 75. All ranks call it."""
+        self.ranks.barrier()
+        self.ready()
+        self._leave()
 
     def _stop(self, save: Optional[Callable[[], object]], passes: "Generator[T, None, None]") -> None:
         if save is not None:
@@ -125,6 +157,9 @@ class Job:
             self.ranks.barrier()
             self.ready()
         passes.close()  # the workers of a DataLoader end with it
+        self._leave()
+
+    def _leave(self) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         if self.ranks.up:  # a thread of gloo may abort Python's own end, and its exit code would be lost
@@ -151,7 +186,7 @@ class Job:
     def _end(self, well: bool) -> None:
         self._signals.restore()
         if well and self._complete:
-            self.done()
+            self._done()
 
 
 @contextlib.contextmanager

@@ -1,0 +1,335 @@
+"""The documents of a manager. Written by `make reference` from the description that
+``GET /openapi.json`` serves. Do not edit."""
+
+from typing import Any, Dict, List, Optional, TypedDict
+
+
+class Ahead(TypedDict):
+    gpus: int
+    gpus_held: int
+    gpus_max: int
+    gpus_min: int
+    id: int
+    name: str
+    state: str
+
+
+class Reason(TypedDict):
+    a: float
+    b: float
+    code: str
+    job: int
+    text: str
+
+
+class _Chosen(TypedDict):
+    gpus: Optional[List[str]]
+    job: int
+    name: str
+    reason: Reason
+
+
+class Chosen(_Chosen, total=False):
+    text: str
+
+
+class Clean(TypedDict, total=False):
+    dry: bool
+    older_s: float
+    outputs: bool
+    runs: bool
+
+
+class _Left(TypedDict):
+    job: int
+    why: str
+
+
+class Left(_Left, total=False):
+    attempt: int
+
+
+class _Cleaned(TypedDict):
+    attempts: int
+    bytes: int
+    jobs: int
+    left: Optional[List[Left]]
+    schema: str
+
+
+class Cleaned(_Cleaned, total=False):
+    dry: bool
+
+
+class _Figure(TypedDict):
+    name: str
+    value: float
+
+
+class Figure(_Figure, total=False):
+    text: str
+    unit: str
+
+
+class Decision(TypedDict):
+    at: str
+    chosen: Optional[List[Chosen]]
+    event: str
+    figures: Optional[List[Figure]]
+    free: Optional[List[str]]
+    gpus: Optional[List[str]]
+    job: int
+    name: str
+    ordered: bool
+    reason: Reason
+    refused: Optional[List[Chosen]]
+    schema: str
+    sentence: str
+    seq: int
+    system: str
+    unit: str
+    waited: Optional[List[Ahead]]
+    was: Optional[List[str]]
+
+
+class _Displaced(TypedDict):
+    at: str
+    by: int
+    lost_s: float
+    name: str
+    rule: str
+    text: str
+
+
+class Displaced(_Displaced, total=False):
+    back: str
+
+
+class ErrorDetail(TypedDict, total=False):
+    location: str
+    message: str
+    value: Any
+
+
+class ErrorModel(TypedDict, total=False):
+    detail: str
+    errors: Optional[List[ErrorDetail]]
+    instance: str
+    status: int
+    title: str
+    type: str
+
+
+class _Within(TypedDict):
+    high: str
+    known: bool
+    low: str
+    median: str
+
+
+class Within(_Within, total=False):
+    alone: bool
+
+
+class _Estimate(TypedDict):
+    id: int
+    name: str
+
+
+class Estimate(_Estimate, total=False):
+    end: Within
+    notes: Optional[List[str]]
+    older: int
+    ref: str
+    start: Within
+
+
+class _Failure(TypedDict):
+    attempt: int
+    retries: int
+    retries_left: int
+    text: str
+
+
+class Failure(_Failure, total=False):
+    signal: str
+    tail: Optional[List[str]]
+
+
+class _GPU(TypedDict):
+    jobs: Optional[List[int]]
+    name: str
+    state: str
+
+
+class GPU(_GPU, total=False):
+    by: str
+    held_idle: bool
+    memory_mb: float
+    node: str
+    of_mb: float
+    type: str
+    use: float
+    watts: float
+    why: str
+
+
+class Info(TypedDict):
+    capabilities: Optional[List[str]]
+    host: str
+    pid: int
+    problems: Optional[List[str]]
+    schema: str
+    settings: Dict[str, Any]
+    since: str
+    state: str
+    system: str
+    version: str
+
+
+class _Job(TypedDict):
+    attempt: int
+    gpu_seconds: float
+    gpus: Optional[List[str]]
+    gpus_max: int
+    gpus_min: int
+    gpus_want: int
+    id: int
+    name: str
+    preemptions: int
+    queue_s: float
+    resizes: int
+    run_s: float
+    state: str
+    submitted: str
+
+
+_JobWords = TypedDict("_JobWords", {"class": str}, total=False)
+
+
+class Job(_Job, _JobWords, total=False):
+    batch: int
+    end: Within
+    ended: str
+    energy_j: float
+    exit_code: int
+    failure: Failure
+    lost_s: float
+    model: str
+    outcome: str
+    owner: str
+    priority: int
+    protected: bool
+    ref: str
+    saves: str
+    shares_with: Optional[List[int]]
+    speed: float
+    start: Within
+    started: str
+    step: int
+    stops_for_others: int
+    text: str
+    total: int
+    unsaved_s: float
+    user: str
+    why: str
+
+
+class Jobs(TypedDict):
+    jobs: Optional[List[Job]]
+    now: str
+    schema: str
+    system: str
+    total: int
+    unit: str
+
+
+class _Node(TypedDict):
+    gpus: Optional[List[str]]
+    name: str
+    state: str
+
+
+class Node(_Node, total=False):
+    rack: int
+    type: str
+
+
+class Nodes(TypedDict):
+    drained: bool
+    gpus: Optional[List[GPU]]
+    node: str
+    nodes: Optional[List[Node]]
+    schema: str
+    unit: str
+
+
+class Resize(TypedDict, total=False):
+    gpus_max: int
+    gpus_min: int
+    gpus_want: int
+
+
+class _Remedy(TypedDict):
+    change: str
+    displaces: Optional[List[int]]
+    gpus: Optional[List[str]]
+    text: str
+    value: str
+
+
+class Remedy(_Remedy, total=False):
+    command: str
+    resize: Resize
+
+
+class _Submission(TypedDict):
+    dir: str
+    file: str
+
+
+class Submission(_Submission, total=False):
+    dry: bool
+    env: Dict[str, Any]
+    inherit: Dict[str, Any]
+    name: str
+
+
+class _Submitted(TypedDict):
+    jobs: Optional[List[Estimate]]
+    schema: str
+
+
+class Submitted(_Submitted, total=False):
+    dry: bool
+    rests_on: str
+
+
+class _Why(TypedDict):
+    ahead: Optional[List[Ahead]]
+    ahead_gpus: int
+    ahead_gpus_max: int
+    ahead_gpus_min: int
+    ahead_total: int
+    code: str
+    draws: int
+    figures: Optional[List[Figure]]
+    job: Job
+    remedies: Optional[List[Remedy]]
+    schema: str
+    sentence: str
+    tried: int
+    unit: str
+
+
+class Why(_Why, total=False):
+    at_stake_s: float
+    command: Optional[List[str]]
+    end: Within
+    hurried: bool
+    may_be_stopped: str
+    preempted: Displaced
+    remark: str
+    rests_on: str
+    soon: str
+    start: Within
