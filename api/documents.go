@@ -5,6 +5,7 @@ type Job struct {
 	ID       int      `json:"id" doc:"number, by which it is asked for"`
 	Name     string   `json:"name"`
 	User     string   `json:"user,omitempty" doc:"who submitted it"`
+	Group    string   `json:"group,omitempty"`
 	Model    string   `json:"model,omitempty"`
 	Class    string   `json:"class,omitempty"`
 	State    string   `json:"state" doc:"held, waiting, starting, running, stopping or done"`
@@ -20,6 +21,7 @@ type Job struct {
 	GPUs     []string `json:"gpus" doc:"names of the GPUs or slots that it holds"`
 	Batch    int      `json:"batch,omitempty" doc:"global batch size of the attempt, where the system chooses it"`
 	Shares   []int    `json:"shares_with,omitempty" doc:"jobs on the same GPUs"`
+	Array    *Task    `json:"array,omitempty" doc:"where it is a task of an array"`
 
 	Attempt     int     `json:"attempt" doc:"number of attempts started"`
 	Preemptions int     `json:"preemptions"`
@@ -47,6 +49,14 @@ type Job struct {
 	End       *Within `json:"end,omitempty" doc:"where that was asked for"`
 	// UnsavedSec is what a failure of the machine would cost.
 	UnsavedSec float64 `json:"unsaved_s,omitempty" doc:"seconds of work, on the GPUs asked for, in no checkpoint, where known"`
+}
+
+// Task says which task of which array a job is.
+type Task struct {
+	First  int `json:"first" doc:"job that is the first task: the array goes by its number"`
+	Index  int `json:"index" doc:"the submitter's number of the task: FIRST_INDEX names it"`
+	Size   int `json:"size" doc:"tasks in all, which have the numbers from first on"`
+	AtOnce int `json:"at_once,omitempty" doc:"as many may run at once; nothing = all"`
 }
 
 // Failure is how an attempt failed.

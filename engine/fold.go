@@ -113,8 +113,19 @@ func (s *State) arrived(e *sched.Event) {
 			s.dependents[d] = append(s.dependents[d], e.Job)
 		}
 	}
-	if j.SetBlockedBy(blocked); blocked > 0 || j.NotBefore > e.Time {
+	j.SetBlockedBy(blocked)
+	for _, d := range slices.Concat(e.Spec.Ties.AfterOK, e.Spec.Ties.AfterFail) {
+		if !slices.Contains(e.Spec.After, d) {
+			broken(&s.view, e, "depends on how job %d ends, want a job of after", d)
+		}
+	}
+	s.lines.queue(&j, e.Job)
+	unmeetable := e.Spec.Unmeetable(v) != sched.None
+	if j.BlockedBy() > 0 || j.NotBefore > e.Time || unmeetable {
 		j.State = sched.Held
+	}
+	if unmeetable {
+		s.alarms.Push(arena.JobAt{At: e.Time, Job: e.Job})
 	}
 	if j.NotBefore > e.Time {
 		s.alarms.Push(arena.JobAt{At: j.NotBefore, Job: e.Job})
@@ -276,13 +287,25 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	s.dropTarget(j)
 	s.live--
 	for _, d := range s.dependents[id] {
-		dep := &s.view.Jobs[d]
-		dep.SetBlockedBy(dep.BlockedBy() - 1)
-		if dep.BlockedBy() == 0 && dep.State == sched.Held {
-			s.alarms.Push(arena.JobAt{At: max(s.view.Now, dep.NotBefore), Job: d})
-		}
+		s.unblock(d)
 	}
 	delete(s.dependents, id)
+	if next, passes := s.lines.pass(j, id); passes {
+		s.unblock(next)
+	}
+}
+
+// unblock has a job wait for one thing less.
+func (s *State) unblock(id sched.JobID) {
+	j := &s.view.Jobs[id]
+	j.SetBlockedBy(j.BlockedBy() - 1)
+	switch {
+	case j.State != sched.Held:
+	case j.Spec.Unmeetable(&s.view) != sched.None:
+		s.alarms.Push(arena.JobAt{At: s.view.Now, Job: id})
+	case j.BlockedBy() == 0:
+		s.alarms.Push(arena.JobAt{At: max(s.view.Now, j.NotBefore), Job: id})
+	}
 }
 
 // hold counts d attempts more, 1 or -1, on each GPU of set.

@@ -98,10 +98,15 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if j.HoldsDevices() && (astray(&j) || capped(&j)) || !j.HoldsDevices() && len(j.Target) > 0 {
 		s.work.mark(id)
 	}
-	if ready := j.State == sched.Held && j.BlockedBy() == 0 && !j.Paused; ready || j.NotBefore > v.Now {
+	if isReady(v, &j) || j.NotBefore > v.Now {
 		s.alarms.Push(arena.JobAt{At: max(v.Now, j.NotBefore), Job: id})
 	}
 	return nil
+}
+
+// isReady reports whether a job that is held need not be, or has waited in vain.
+func isReady(v *sched.View, j *sched.Job) bool {
+	return j.State == sched.Held && (j.BlockedBy() == 0 && !j.Paused || j.Spec.Unmeetable(v) != sched.None)
 }
 
 // checkSets names a set of a job that cannot be.
@@ -119,7 +124,7 @@ func checkSets(j *sched.Job, gpus int) error {
 
 // restoreDependencies counts the jobs that job id, which is j, waits for.
 func (s *State) restoreDependencies(j *sched.Job, id sched.JobID) error {
-	blocked := int32(0)
+	blocked, was := int32(0), j.BlockedBy()
 	for _, d := range j.Spec.After {
 		if d < 0 || d >= id {
 			return fmt.Errorf("depends on job %d, want an earlier one", d)
@@ -130,6 +135,9 @@ func (s *State) restoreDependencies(j *sched.Job, id sched.JobID) error {
 		}
 	}
 	j.SetBlockedBy(blocked)
+	if was > blocked { // it waited for others of its array as well
+		s.lines.queue(j, id)
+	}
 	return nil
 }
 

@@ -168,12 +168,21 @@ func sortEvents(events []sched.Event) {
 	}
 }
 
-// releaseDue makes held jobs eligible whose dependencies are met and whose time has come.
+// releaseDue makes held jobs eligible whose dependencies are met and whose time has come, and rejects those whose
+// dependencies can no longer be met.
 func (r *run) releaseDue(now sched.Time) {
 	for len(r.s.alarms) > 0 && r.s.alarms[0].At <= now {
 		id := r.s.alarms.Pop().Job
 		j := &r.s.view.Jobs[id]
-		if j.State == sched.Held && j.BlockedBy() == 0 && !j.Paused && j.NotBefore <= now {
+		if j.State != sched.Held {
+			continue
+		}
+		if other := j.Spec.Unmeetable(&r.s.view); other != sched.None {
+			r.emit(&sched.Event{Time: now, Kind: sched.Rejected, Job: id,
+				Why: sched.Reason{Code: sched.WhyAfter, Job: other}})
+			continue
+		}
+		if j.BlockedBy() == 0 && !j.Paused && j.NotBefore <= now {
 			r.emit(&sched.Event{Time: now, Kind: sched.Released, Job: id})
 		}
 	}

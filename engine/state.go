@@ -22,6 +22,7 @@ type State struct {
 	moving []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
 
 	dependents map[sched.JobID][]sched.JobID
+	lines      taskLines
 	alarms     arena.JobHeap // held jobs by the time they become eligible
 	live       int           // jobs not Done
 
@@ -38,6 +39,7 @@ func NewState(h eventlog.Header) *State {
 		view:       sched.View{ShareLimit: max(h.ShareLimit, 1), Types: h.Types, Pools: pools},
 		slots:      slots{byName: make(map[string]sched.NodeID)},
 		dependents: make(map[sched.JobID][]sched.JobID),
+		lines:      make(taskLines),
 	}
 }
 

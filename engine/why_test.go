@@ -99,6 +99,8 @@ func TestWhy(t *testing.T) {
 				s.After = []sched.JobID{0, 1}
 			})},
 			inject: []sched.Event{command(3, 0, sched.CancelJob)}, want: "{after jobs [1]}"},
+		{name: "array", stages: plainFIFO, jobs: []trace.Job{task(0), task(1), task(2), task(3)},
+			want: "{array limit 2 jobs [0 1]}"},
 		{name: "until", stages: plainFIFO,
 			jobs: []trace.Job{gang(0, 1, func(s *sched.JobSpec) { s.NotBef = 77 * second })}, want: "{until 77s}"},
 		{name: "too wide", stages: plainFIFO, jobs: []trace.Job{gang(0, 2), gang(1, 9)},
@@ -254,7 +256,7 @@ func TestWhyIsTrue(t *testing.T) {
 		}
 	}
 	for code := explain.NotWaiting; code < explain.WaitSystem; code++ {
-		if seen[code] == 0 && !testing.Short() && code != explain.WaitRetry {
+		if seen[code] == 0 && !testing.Short() && code != explain.WaitRetry && code != explain.WaitArray {
 			t.Errorf("no job waited by %q", code)
 		}
 	}

@@ -285,12 +285,23 @@ func (s *eventScan) readTarget(t *sched.Target) {
 func readJobSpec(s *scan) *sched.JobSpec {
 	p := new(sched.JobSpec)
 	s.object(func(key []byte) bool {
-		return readJobText(s, key, p) || readJobTime(s, key, p) || readJobNumber(s, key, p) || readSaving(s, key, p)
+		return readJobText(s, key, p) || readJobTime(s, key, p) || readJobNumber(s, key, p) || readSaving(s, key, p) ||
+			readJobTies(s, key, p)
 	})
 	if err := p.Validate(); err != nil {
 		s.fail("%w", err)
 	}
 	return p
+}
+
+// readArray reads which task of which array a job is.
+func readArray(s *scan) sched.Array {
+	x := int32s(s, []int32(nil))
+	if len(x) != 4 {
+		s.fail("array of %d numbers, want 4", len(x))
+		return sched.Array{}
+	}
+	return sched.Array{Place: x[0], Index: x[1], Size: x[2], AtOnce: x[3]}
 }
 
 func readJobText(s *scan, key []byte, p *sched.JobSpec) bool {
@@ -327,6 +338,22 @@ func readJobTime(s *scan, key []byte, p *sched.JobSpec) bool {
 	return true
 }
 
+func readJobTies(s *scan, key []byte, p *sched.JobSpec) bool {
+	switch string(key) {
+	case "after":
+		p.After = int32s(s, p.After)
+	case "after_ok":
+		p.Ties.AfterOK = int32s(s, p.Ties.AfterOK)
+	case "after_fail":
+		p.Ties.AfterFail = int32s(s, p.Ties.AfterFail)
+	case "array":
+		p.Ties.Array = readArray(s)
+	default:
+		return false
+	}
+	return true
+}
+
 func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 	switch string(key) {
 	case "priority":
@@ -352,8 +379,6 @@ func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 		p.Util = s.float32()
 	case "retries":
 		p.Retries = int32(s.integer(32))
-	case "after":
-		p.After = int32s(s, p.After)
 	case "task":
 		p.Task = s.text()
 	case "key":

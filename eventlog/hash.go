@@ -171,7 +171,23 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 	if s.Key != "" {
 		h.text(s.Key)
 	}
+	h.ties(&s.Ties)
 }
+
+// ties hashes what is between a job and others, where something is.
+func (h *Hash) ties(t *sched.Ties) {
+	if len(t.AfterOK)+len(t.AfterFail) == 0 && t.Array == (sched.Array{}) {
+		return
+	}
+	h.word(tiesMark)
+	hashIDs(h, t.AfterOK)
+	hashIDs(h, t.AfterFail)
+	h.word(two(t.Array.Place, t.Array.Index))
+	h.word(two(t.Array.Size, t.Array.AtOnce))
+}
+
+// tiesMark opens the words of a job that is a task of an array, or wants others to end in some way.
+const tiesMark = 0x73656974
 
 // savesMark opens the words of a job that says how it saves, or whether it may be stopped.
 const savesMark = 0x7361766573

@@ -288,7 +288,22 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	if len(s.After) > 0 {
 		b = appendIDs(b, "after", s.After)
 	}
+	b = appendTies(b, &s.Ties)
 	return appendText(appendText(b, "task", s.Task), "key", s.Key)
+}
+
+// appendTies appends what is between a job and others, where something is.
+func appendTies(b []byte, t *sched.Ties) []byte {
+	if len(t.AfterOK) > 0 {
+		b = appendIDs(b, "after_ok", t.AfterOK)
+	}
+	if len(t.AfterFail) > 0 {
+		b = appendIDs(b, "after_fail", t.AfterFail)
+	}
+	if a := t.Array; a != (sched.Array{}) {
+		b = appendIDs(b, "array", []int32{a.Place, a.Index, a.Size, a.AtOnce})
+	}
+	return b
 }
 
 // appendWidths appends a range of widths, as one number if the gang is rigid.

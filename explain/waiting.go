@@ -39,6 +39,7 @@ const (
 	WaitFreeing             // GPUs of its target are not free yet: Jobs are on GPUs still
 	WaitPaused              // its user paused it
 	WaitAfter               // Jobs, on which it depends, are not done
+	WaitArray               // Limit tasks of its array may run at once: Jobs do, or are before it
 	WaitUntil               // its user wants it not before Until
 	WaitRetry               // after a failed start, or a lost node, it is not tried before Until
 	WaitTooWide             // there will never be more than Have GPUs of the type, rented ones included
@@ -59,9 +60,8 @@ const (
 	WaitSystem    // Have GPUs are free; the system has its own reasons, see Explain
 )
 
-var waitWords = [...]string{"", "starts", "stops", "freeing", "paused", "after", "until", "retry", "too-wide", "quota",
-	"rented",
-	"unusable", "never-fits", "behind", "busy", "fragmented", "reserved", "ungranted", "undecided", "system"}
+var waitWords = [...]string{"", "starts", "stops", "freeing", "paused", "after", "array", "until", "retry",
+	"too-wide", "quota", "rented", "unusable", "never-fits", "behind", "busy", "fragmented", "reserved", "ungranted", "undecided", "system"}
 
 // String returns the word of c; NotWaiting is "".
 func (c Code) String() string {
@@ -86,7 +86,7 @@ func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 	case j.Attempt == sched.Stopping && len(j.Target) > 0:
 		w.Code = WaitStops
 	case j.State == sched.Held:
-		w = whyHeld(v, j)
+		w = whyHeld(v, j, id)
 	case len(j.Target) > 0:
 		w = whyNotFree(v, id)
 	default:
@@ -95,14 +95,28 @@ func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 	return w, false
 }
 
-// whyHeld says why a job is held that its user has not paused.
-func whyHeld(v *sched.View, j *sched.Job) Waiting {
+// openTasks are the tasks of an array that are neither done nor held.
+func openTasks(v *sched.View, first sched.JobID) (open []sched.JobID) {
+	behind := min(int(first)+int(v.Jobs[first].Spec.Ties.Array.Size), len(v.Jobs))
+	for id := first; int(id) < behind; id++ {
+		if s := v.Jobs[id].State; s != sched.Done && s != sched.Held {
+			open = append(open, id)
+		}
+	}
+	return open
+}
+
+// whyHeld says why job id, which is j, is held though its user has not paused it.
+func whyHeld(v *sched.View, j *sched.Job, id sched.JobID) Waiting {
 	if j.BlockedBy() > 0 {
 		w := Waiting{Code: WaitAfter}
 		for _, d := range j.Spec.After {
 			if v.Jobs[d].State != sched.Done {
 				w.Jobs = append(w.Jobs, d)
 			}
+		}
+		if a := &j.Spec.Ties.Array; len(w.Jobs) == 0 && a.Limited() {
+			w = Waiting{Code: WaitArray, Limit: a.AtOnce, Jobs: openTasks(v, a.First(id))}
 		}
 		return w
 	}

@@ -88,7 +88,8 @@ func replayed(t *testing.T, log []byte) error {
 }
 
 func trainOn(gpus int, submit, run time.Duration) trace.Job {
-	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus), Saves: true,
+	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus),
+		Stops:  sched.Stops{Saves: true},
 		Submit: sched.Time(submit)}, Duration: run}
 }
 

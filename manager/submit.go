@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,9 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.O
 	if err := Fits(&h, jobs, m.o.Unit); err != nil {
 		return sched.None, err
 	}
-	return m.Host.Submit(ctx, arriving(jobs), host.Submitting{Once: append(once, host.Once{})[0],
-		Refuse: m.room.refuse})
+	w := waits{m: m}
+	return m.Host.Submit(ctx, arriving(jobs, w.ids), host.Submitting{Once: append(once, host.Once{})[0],
+		Refuse: func() error { return cmp.Or(m.room.refuse(), w.find(m.View(), jobs)) }})
 }
 
 // grown returns the header with the devices there are by now: some joined, or were forgotten.
@@ -48,9 +50,18 @@ func (m *Manager) grown() eventlog.Header {
 	return h
 }
 
-// arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs,
-// the first being that of the first job.
-func arriving(jobs []jobfile.Job) func(first sched.JobID, now sched.Time) []*sched.JobSpec {
+// from makes numbers of jobs of places of the list they came with, the first being that of the first job.
+func from(first sched.JobID, places []sched.JobID) (ids []sched.JobID) {
+	for _, place := range places {
+		ids = append(ids, first+place)
+	}
+	return ids
+}
+
+// arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs.
+// others says which numbers jobs have that are not in the list.
+func arriving(jobs []jobfile.Job, others func([]jobfile.Existing) []sched.JobID) func(first sched.JobID,
+	now sched.Time) []*sched.JobSpec {
 	specs := make([]*sched.JobSpec, len(jobs))
 	for i := range jobs {
 		spec := jobs[i].Spec
@@ -59,9 +70,13 @@ func arriving(jobs []jobfile.Job) func(first sched.JobID, now sched.Time) []*sch
 	}
 	return func(first sched.JobID, now sched.Time) []*sched.JobSpec {
 		for i, spec := range specs {
-			spec.After = nil
-			for _, place := range jobs[i].Spec.After {
-				spec.After = append(spec.After, first+place)
+			was := &jobs[i].Spec
+			spec.After, spec.Ties.AfterOK, spec.Ties.AfterFail = from(first, was.After), from(first,
+				was.Ties.AfterOK), from(first, was.Ties.AfterFail)
+			if len(jobs[i].Existing) > 0 {
+				j := jobfile.Job{Spec: *spec, Existing: jobs[i].Existing}
+				j.Wait(others(jobs[i].Existing))
+				*spec = j.Spec
 			}
 			if jobs[i].Submit > 0 {
 				spec.NotBef = max(spec.NotBef, now.Add(jobs[i].Submit))
@@ -93,10 +108,16 @@ func (m *Manager) refuse(spec *sched.JobSpec, c *sched.JobChange) error {
 // Plan says when jobs would start and end if they were submitted now, see host.Host.
 func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *explain.Forecast, first sched.JobID, err error) {
 	h := m.grown()
-	if misfit := Fits(&h, jobs, m.o.Unit); misfit != nil {
+	misfit := Fits(&h, jobs, m.o.Unit)
+	if misfit != nil {
 		return nil, sched.None, misfit
 	}
-	return m.Host.Plan(ctx, arriving(jobs))
+	w := waits{m: m}
+	err = m.Look(ctx, func(v *sched.View) { misfit = w.find(v, jobs) })
+	if err = cmp.Or(err, misfit); err != nil {
+		return nil, sched.None, err
+	}
+	return m.Host.Plan(ctx, arriving(jobs, w.ids))
 }
 
 // Drain has no new job be given the machine, or lifts that; those on it go on. It returns once that is durable.

@@ -105,7 +105,7 @@ func words[T ~uint8](n T, word func(T) string) (list []string) {
 func (r *Report) head(u unit) *headDoc {
 	h := &headDoc{Schema: "trainyard.report/v1", Version: r.Version, Command: r.Command, Facts: r.Facts,
 		Notes: append([]string{}, r.Notes...), Anonymous: r.Anonymous, Unit: u.of.Seconds(), Rounded: u.rounded,
-		Reasons:  words(sched.WhyNoRoom+1, sched.ReasonCode.String),
+		Reasons:  words(sched.WhyAfter+1, sched.ReasonCode.String),
 		Outcomes: words(sched.RejectedJob+1, sched.Outcome.String),
 		Classes:  words(timeline.Classes, timeline.Class.String), Types: []string{}}
 	for i := range r.Systems {

@@ -12,7 +12,7 @@ func TestProtects(t *testing.T) {
 		ResumesNot: false}
 	for e, known := range shows {
 		for request, want := range map[Preemptible]bool{AfterSave: !known, AlwaysPreempt: false, NeverPreempt: true} {
-			j := Job{Evidence: e, Spec: &JobSpec{Preempt: request, GPUs: Range{1, 2, 4}}}
+			j := Job{Evidence: e, Spec: &JobSpec{Stops: Stops{Preempt: request}, GPUs: Range{1, 2, 4}}}
 			if got := LeaveUnsaved.Protects(&j); got != want {
 				t.Errorf("%v, preemptible %v: protected %t, want %t", e, request, got, want)
 			}

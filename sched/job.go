@@ -31,11 +31,17 @@ type JobSpec struct {
 	Deadline Time          // 0 = none
 	NotBef   Time          // not eligible before; 0 = at once
 	After    []JobID       // jobs that must be done first, however they ended
-	Saves    bool          `json:",omitempty"` // its submitter says how it saves its work
-	Preempt  Preemptible   `json:",omitempty"` // whether it may be stopped for others
-	Task     string        // what a driver of real processes runs, in its own words; "" elsewhere
+	Ties     Ties          `json:",omitzero"` // what else is between it and other jobs
+	Stops
+	Task string // what a driver of real processes runs, in its own words; "" elsewhere
 	// under which the jobs from this one on were submitted, in the host's own words: see host.Once; "" = under none
 	Key string `json:",omitempty"`
+}
+
+// Stops is what a submitter said about stops of a job for others.
+type Stops struct {
+	Saves   bool        `json:",omitempty"` // its submitter says how it saves its work
+	Preempt Preemptible `json:",omitempty"` // whether it may be stopped for others
 }
 
 // Range is a range of widths: Min <= Want <= Max, all > 0. Want is what a system that does not resize gives.
@@ -79,7 +85,7 @@ func (s *JobSpec) Validate() error {
 	case s.WallTime < 0 || s.Retries < 0:
 		return fmt.Errorf("wall time %v, retries %d, want >= 0", s.WallTime, s.Retries)
 	}
-	return nil
+	return s.Ties.validate()
 }
 
 // JobState says where a job stands.

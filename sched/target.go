@@ -176,11 +176,13 @@ const (
 	WhyPaired                 // it shares the GPUs of Job
 	WhyAtRisk                 // it would miss its deadline even alone
 	WhyNoRoom                 // its fewest GPUs are not to be had, and it is not to wait [fewest, free]
+	WhyAfter                  // Job, on which it depends, ended otherwise than it wants
 )
 
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide",
 	"quota",
-	"invalid", "start-failed", "trial", "kept", "undone", "paired", "at-risk", "no-room"}
+	"invalid", "start-failed", "trial", "kept", "undone", "paired", "at-risk", "no-room",
+	"after"}
 
 // String returns the word of c; NoReason is "".
 func (c ReasonCode) String() string {

@@ -217,7 +217,7 @@ func scenario(t *testing.T, system, shape string, r *rand.Rand) *whatiftest.Worl
 		}
 		k := kinds[r.IntN(3)]
 		spec := sched.JobSpec{Name: fmt.Sprint("j", i), User: k.user, Model: k.model,
-			Submit: sched.Time(sched.Seconds(at)), GPUs: k.gpus, Saves: r.IntN(4) > 0,
+			Submit: sched.Time(sched.Seconds(at)), GPUs: k.gpus, Stops: sched.Stops{Saves: r.IntN(4) > 0},
 			Share: sched.ShareAllow, Epochs: 10, Util: .4}
 		costs[spec.Name] = time.Duration(5+r.IntN(40)) * time.Second
 		w.Trace.Jobs = append(w.Trace.Jobs,

@@ -136,6 +136,9 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 	sched.WhyNoRoom: func(r sched.Reason, _ string) string {
 		return fmt.Sprintf("it needs %g, %g are to be had, and it is not to wait", r.A, r.B)
 	},
+	sched.WhyAfter: func(_ sched.Reason, other string) string {
+		return other + ", which it was to start after, ended otherwise than it wanted"
+	},
 }
 
 // decided says a decision in a sentence.

@@ -144,7 +144,8 @@ func (x *writer) job(id sched.JobID) api.Job {
 	j := &x.v.Jobs[id]
 	spec := j.Spec
 	now := x.v.Now
-	doc := api.Job{ID: int(id), Name: spec.Name, User: spec.User, Model: spec.Model, Class: spec.Class,
+	doc := api.Job{ID: int(id), Name: spec.Name, User: spec.User, Group: spec.Group, Model: spec.Model,
+		Class:   spec.Class,
 		State:   stateOf(j),
 		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min),
 		Want: int(spec.GPUs.Want), Max: int(spec.GPUs.Max),
@@ -153,6 +154,9 @@ func (x *writer) job(id sched.JobID) api.Job {
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
 	doc.Owner, doc.Ref = spec.User, x.ref(id, spec)
 	x.saving(&doc, j)
+	if a := &spec.Ties.Array; a.Size > 0 {
+		doc.Array = &api.Task{First: int(a.First(id)), Index: int(a.Index), Size: int(a.Size), AtOnce: int(a.AtOnce)}
+	}
 	if int(id) < len(x.rows) {
 		x.ended(&doc, j, &x.rows[id])
 		doc.UnsavedSec = unsaved(j, &x.rows[id], now).Seconds()
@@ -165,6 +169,9 @@ func (x *writer) job(id sched.JobID) api.Job {
 	}
 	if doc.Why == "" && j.State != sched.Done {
 		doc.Why = x.why(j, id)
+	}
+	if other := x.unmet(j); other != sched.None {
+		doc.Why = x.says.Refusal(sched.Reason{Code: sched.WhyAfter, Job: other})
 	}
 	x.foreseen(&doc, j, id)
 	if j.FirstStart != sched.None {
@@ -191,6 +198,14 @@ func (x *writer) saving(doc *api.Job, j *sched.Job) {
 	}
 	l := j.Loss()
 	doc.LostSec, doc.LostStops = l.Work.Seconds(), int(l.Stops)
+}
+
+// unmet returns the job on account of which j was rejected, as it depends on it; None = there is none.
+func (x *writer) unmet(j *sched.Job) sched.JobID {
+	if j.Outcome != sched.RejectedJob {
+		return sched.None
+	}
+	return j.Spec.Unmeetable(x.v)
 }
 
 // foreseen says when the job starts and ends, where that was looked for.

@@ -22,6 +22,8 @@ var keyFlags = []keyFlag{
 	{"dir", "dir", "`FOLDER` to run in (default: this one)", asText},
 	{"time", "time_limit", "`TIME[,warn=TIME]` after which it is ended, as 2h,warn=90s",
 		asTimeLimit},
+	{"after", "after", "`[ok:|fail:]JOB,...`: start once these are over, or have finished or failed", asList},
+	{"array", "array", "`NUMBERS[%N]`: a job for each, as 0-99%8: a hundred, eight at once", asText},
 	{"model", "model", "`NAME` of what it trains: systems learn by it", asText},
 	{"class", "class", "`NAME` of its class", asText},
 	{"user", "user", "`NAME` whose job it is (default: you)", asText},
@@ -85,6 +87,9 @@ func asRetry(text string) any {
 	}
 	return retry
 }
+
+// asList is a list of texts between commas.
+func asList(text string) any { return strings.Split(text, ",") }
 
 // asTimeLimit is TIME or TIME,warn=TIME.
 func asTimeLimit(text string) any {

@@ -15,8 +15,8 @@ import (
 var otherwise = map[string]string{
 	"command": "behind --", "name": "--name", "gpus": "--gpus", "preemptible": "--preemptible", "env": "--env",
 	"inherit_env": "--no-env", "retries": "--retries, by retry",
-	"count": "a command is one job", "after": "of one file: names of its jobs",
-	"cpus": "per GPU, as long as no one looks at it", "memory_gb": "per GPU, as long as no one looks at it",
+	"count": "a command is one job, or an array",
+	"cpus":  "per GPU, as long as no one looks at it", "memory_gb": "per GPU, as long as no one looks at it",
 }
 
 // Ensure that each key of job files has a flag, a place in the schema and one in the guide, and that no flag is about a

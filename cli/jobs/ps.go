@@ -30,6 +30,7 @@ type psFlags struct {
 	output string
 	json   bool
 	watch  bool
+	tasks  bool
 }
 
 func newPs() *cobra.Command {
@@ -65,6 +66,7 @@ With more than 200 jobs that are not done, or with --watch, it is left to why.`,
 		"only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
 	fs.StringVarP(&f.user, "user", "u", "", "only jobs of `USER`")
 	fs.IntVarP(&f.limit, "limit", "n", 0, "only the latest `N` (default: all)")
+	fs.BoolVar(&f.tasks, "tasks", false, "a row for each task of an array (default: one for all of them)")
 	fs.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, name, json, jsonl, yaml or csv (default: a table)")
 	fs.BoolVar(&f.json, "json", false, "the same as -o json")
 	fs.BoolVarP(&f.watch, "watch", "w", false, "once again at every change, until interrupted")
@@ -211,9 +213,15 @@ func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t
 	}
 	t.Add(append(head, "why")...)
 	now, _ := time.Parse(time.RFC3339Nano, doc.Now)
-	for i := range doc.Jobs {
-		j := &doc.Jobs[i]
-		row := []string{strconv.Itoa(j.ID), j.Name, jobState(j), widthText(j), gpuNames(j.GPUs),
+	for i := 0; i < len(doc.Jobs); i++ {
+		end := i + 1
+		if !f.tasks {
+			end = i + ofArray(doc.Jobs[i:])
+		}
+		number, state, all := folded(doc.Jobs[i:end])
+		j := &all
+		i = end - 1
+		row := []string{number, j.Name, state, widthText(j), gpuNames(j.GPUs),
 			term.ShortTime(j.QueueSec), term.ShortTime(j.RunSec)}
 		if wide {
 			row = append(row, j.User, client.When(j.Submitted, now), strconv.Itoa(j.Attempt),

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 func newResize() *cobra.Command {
 	var to client.Target
 	var gpus string
+	var which selection
 	cmd := &cobra.Command{
 		Use:   "resize JOB... --gpus N | MIN-MAX[:WANT]",
 		Short: "Give jobs another width, or a range of widths",
@@ -21,10 +23,11 @@ func newResize() *cobra.Command {
 wait are looked at again. One that holds GPUs and may no longer hold as many
 gets SIGTERM, its grace, then SIGKILL, and goes on from its last checkpoint
 with the new width when its turn comes; a system that resizes jobs chooses
-within a range as it does anyway.`,
+within a range as it does anyway.
+` + selectHelp,
 		Example: `  trainyard resize 3 --gpus 2
   trainyard resize bert --gpus 1-4`,
-		Args:              jobs,
+		Args:              which.check,
 		ValidArgsFunction: jobNames(&to),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := newWidths(cmd, gpus, args)
@@ -32,8 +35,8 @@ within a range as it does anyway.`,
 				return err
 			}
 			return to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
-				return each(cmd, args, func(job string) error {
-					doc, err := c.Resize(cmd.Context(), job, r)
+				return which.each(cmd, c, args, func(ctx context.Context, job string) error {
+					doc, err := c.Resize(ctx, job, r)
 					if err == nil {
 						fmt.Fprintf(cmd.ErrOrStderr(), "%s asks for %s now\n", client.JobTitle(&doc), widthsText(&doc))
 					}
@@ -44,6 +47,7 @@ within a range as it does anyway.`,
 	}
 	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
+	which.define(cmd)
 	cmd.Flags().StringVar(&gpus, "gpus", "", "`N` GPUs or slots, or MIN-MAX, or MIN-MAX:WANT (WANT: as many as a "+
 		"system gives that does not resize; default MAX)")
 	return cmd
@@ -52,8 +56,8 @@ within a range as it does anyway.`,
 // newWidths reads the flag. Whoever forgot it reads what to type.
 func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, err error) {
 	if !cmd.Flags().Changed("gpus") {
-		example := "trainyard resize " + args[0] + " --gpus 2"
-		if last := args[len(args)-1]; len(args) > 1 {
+		example := "trainyard resize " + strings.Join(args[:min(len(args), 1)], "") + " --gpus 2"
+		if last := strings.Join(args[max(len(args)-1, 0):], ""); len(args) > 1 {
 			if _, bad := parseWidths("resize", last); bad == nil {
 				example = "trainyard resize " + strings.Join(args[:len(args)-1], " ") + " --gpus " + last
 			}

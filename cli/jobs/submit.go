@@ -258,8 +258,17 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
-		f.sameNames(cmd, &doc)+jobNotes(&doc))
+		f.arrayNote(cmd, &doc)+f.sameNames(cmd, &doc)+jobNotes(&doc))
 	return nil
+}
+
+// arrayNote says what names the tasks of an array that was submitted as a command.
+func (f *submitFlags) arrayNote(cmd *cobra.Command, doc *api.Submitted) string {
+	if !isCommand(cmd) || !cmd.Flags().Changed("array") || len(doc.Jobs) == 0 || doc.Jobs[0].ID < 0 {
+		return ""
+	}
+	first := doc.Jobs[0].ID
+	return fmt.Sprintf("array %d: %d_* names its tasks, `trainyard cancel %d_*` ends them\n", first, first, first)
 }
 
 // jobNotes says what submitters may not expect, a line for all jobs in a row of which it is true.

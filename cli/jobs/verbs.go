@@ -47,16 +47,17 @@ the jobs wait for another.`)
 func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short,
 	long string) *cobra.Command {
 	var to client.Target
+	var which selection
 	cmd := &cobra.Command{
 		Use:               verb + " JOB...",
 		Short:             short,
-		Long:              long,
+		Long:              long + "\n" + selectHelp,
 		Example:           fmt.Sprintf("  trainyard %s 3\n  trainyard %s resnet50 bert --state jobs.state", verb, verb),
-		Args:              jobs,
+		Args:              which.check,
 		ValidArgsFunction: jobNames(&to),
 		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
-			return each(cmd, args, func(job string) error {
-				doc, err := do(c, cmd.Context(), job)
+			return which.each(cmd, c, args, func(ctx context.Context, job string) error {
+				doc, err := do(c, ctx, job)
 				if err == nil {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", client.JobTitle(&doc), done)
 				}
@@ -64,7 +65,9 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 			})
 		}),
 	}
+	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
+	which.define(cmd)
 	return cmd
 }
 

@@ -19,6 +19,7 @@ func newWait() *cobra.Command {
 	var to client.Target
 	var timeout time.Duration
 	var propagate bool
+	var which selection
 	cmd := &cobra.Command{
 		Use:   "wait JOB...",
 		Short: "Wait until jobs are done",
@@ -26,9 +27,10 @@ func newWait() *cobra.Command {
 are several. Its exit code is 0 if all have finished, else that of the first, in
 the order given, that did not: its own from 1 to 125 (--propagate), else 10; 7
 if --timeout came first. A manager that is started again within a minute is
-waited for.`,
+waited for.
+` + selectHelp,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
-		Args:              jobs,
+		Args:              which.check,
 		ValidArgsFunction: jobNames(&to),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("timeout") && timeout <= 0 {
@@ -44,6 +46,10 @@ waited for.`,
 				defer stop()
 			}
 			client.Outlast(cmd, c)
+			args, err := which.pick(cmd, c, args)
+			if err != nil {
+				return err
+			}
 			docs, err := waitFor(ctx, c, args)
 			reportEnds(cmd.ErrOrStderr(), docs, len(args))
 			switch {
@@ -60,7 +66,11 @@ waited for.`,
 			return firstFailed(docs, propagate)
 		}),
 	}
+	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
+	which.define(cmd)
+	which.yes = true
+	_ = cmd.Flags().MarkHidden("yes")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after `DURATION`, such as 90m (default: never)")
 	cmd.Flags().BoolVar(&propagate, "propagate", true,
 		"exit with the code of a job that failed, from 1 to 125; else with 10")

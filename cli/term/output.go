@@ -43,6 +43,12 @@ func WidthOf(w io.Writer) int {
 	return DefaultWidth
 }
 
+// Reads reports whether r is a terminal, at which someone may answer.
+func Reads(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Terminal returns the terminal behind w, and whether there is one.
 func Terminal(w io.Writer) (*os.File, bool) {
 	f, ok := w.(*os.File)

@@ -42,6 +42,7 @@ type surrounding struct {
 	devices device.Backend
 	lease   *ports.Lease
 	cpus    float32 // per GPU that its job asks for; 0 = unknown
+	array   sched.Array
 }
 
 // environment is all of the environment of an attempt: what is passed on, what torchrun takes for flags that it is not
@@ -77,6 +78,11 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 	env = append(append(env, visible...), reported.Environment()...)
 	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)),
 		"MASTER_ADDR="+meetingAddress, "MASTER_PORT="+port, "TRAINYARD_PORTS="+of.lease.String())
+	if of.array.Size > 0 {
+		env = append(env, "TRAINYARD_ARRAY_JOB_ID="+strconv.Itoa(int(of.array.First(a.Job))),
+			"TRAINYARD_ARRAY_TASK_ID="+strconv.Itoa(int(of.array.Index)),
+			"TRAINYARD_ARRAY_TASK_COUNT="+strconv.Itoa(int(of.array.Size)))
+	}
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}

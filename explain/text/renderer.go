@@ -312,6 +312,8 @@ func (r *Renderer) Refusal(why sched.Reason) string {
 		return "would miss its deadline even alone"
 	case sched.WhyNoRoom:
 		return fmt.Sprintf("needs %s, %s free, and it is not to wait", r.Units(int(int32(why.A))), r.are(int32(why.B)))
+	case sched.WhyAfter:
+		return fmt.Sprintf("job %d, which it was to start after, ended otherwise than it wanted", why.Job)
 	}
 	return why.Code.String()
 }

@@ -77,6 +77,8 @@ func TestSentences(t *testing.T) {
 			"for its turn"},
 		{explain.Waiting{Code: explain.WaitAfter, Jobs: []sched.JobID{1, 2, 3, 4}}, nil,
 			"depends on job 1 (bert), job 2 (gpt), job 3 and 1 more, not done yet"},
+		{explain.Waiting{Code: explain.WaitArray, Limit: 2, Jobs: []sched.JobID{1, 2}}, nil,
+			"waits for job 1 (bert) and job 2 (gpt): of its array 2 may run at once"},
 		{explain.Waiting{Code: explain.WaitUntil, Until: 70 * minute}, nil, "is not to start before 14:10, as its " +
 			"user wants"},
 		{explain.Waiting{Code: explain.WaitRetry, Until: 10*minute + 30e9}, nil, "could not start, or lost its node; " +

@@ -163,7 +163,7 @@ func waitOf(c explain.Code) wait {
 		return forRepair
 	case explain.WaitQuota:
 		return forQuota
-	case explain.WaitAfter:
+	case explain.WaitAfter, explain.WaitArray:
 		return forOthers
 	case explain.WaitUntil:
 		return forTime

@@ -270,7 +270,8 @@ func FuzzRead(f *testing.F) {
 
 // Ensure that evidence, requests and losses come back as they were written.
 func TestEvidenceComesBack(t *testing.T) {
-	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(1), Saves: true, Preempt: sched.NeverPreempt}
+	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(1),
+		Stops: sched.Stops{Saves: true, Preempt: sched.NeverPreempt}}
 	want := sched.Job{Spec: spec, Evidence: sched.Proven, Began: 9}
 	want.SetLoss(sched.Loss{Work: 5, Stops: 2, Base: 7, Claimed: 11, Unproven: 3})
 	v := &sched.View{Jobs: []sched.Job{want}}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/internal/strictyaml"
-	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -20,8 +19,17 @@ type plan struct {
 	list  []entry
 	names []string        // of a job
 	of    []int           // entry of a job
+	first []int           // job of an entry
 	spans map[string]span // by name of a job, and of an entry with count
 	deps  [][]int         // of an entry: the jobs that each of its jobs waits for, ascending
+	ends  [][]ending      // of an entry: how some of them must end
+	exist [][]Existing    // of an entry: jobs that are not in the list
+}
+
+// ending is how a job must end that another waits for.
+type ending struct {
+	job int
+	how string
 }
 
 // plan puts the jobs of list in order.
@@ -48,19 +56,17 @@ func (r *reader) names(p *plan) {
 	for i := range p.list {
 		e := &p.list[i]
 		first := len(p.names)
+		p.first = append(p.first, first)
 		for c := range e.copies() {
-			name := e.name
-			switch {
-			case name == "":
+			name := e.copyName(c)
+			if name == "" {
 				unnamed++
 				name = "job-" + strconv.Itoa(unnamed)
-			case e.count > 0:
-				name += "-" + strconv.Itoa(c+1)
 			}
 			r.add(p, e, name, span{first + c, first + c, i})
 			p.names, p.of = append(p.names, name), append(p.of, i)
 		}
-		if e.name != "" && e.count > 0 {
+		if e.name != "" && e.several() {
 			r.add(p, e, e.name, span{first, len(p.names) - 1, i})
 		}
 	}
@@ -77,7 +83,8 @@ func (r *reader) add(p *plan, e *entry, name string, s span) {
 
 // waits finds out which jobs those of each entry wait for.
 func (r *reader) waits(p *plan) {
-	p.deps = make([][]int, len(p.list))
+	p.deps, p.ends, p.exist = make([][]int, len(p.list)), make([][]ending, len(p.list)), make([][]Existing,
+		len(p.list))
 	pairs := 0
 	for i := range p.list {
 		e := &p.list[i]
@@ -86,8 +93,8 @@ func (r *reader) waits(p *plan) {
 			s, ok := p.spans[a.name]
 			switch {
 			case !ok:
-				r.Fail(a.at, "after %s%s, want the name of a job", strictyaml.Quote(a.name),
-					suggest.Hint(a.name, p.known()))
+				p.exist[i] = append(p.exist[i], r.exists(p, a))
+				s = span{0, -1, -1}
 			case s.entry == i:
 				r.Fail(a.at, "after %s is the job itself, want another", strictyaml.Quote(a.name))
 			case p.list[s.entry].submit() > e.submit():
@@ -103,6 +110,9 @@ func (r *reader) waits(p *plan) {
 			}
 			for d := s.first; d <= s.last; d++ {
 				deps = append(deps, d)
+				if a.how != AfterAny {
+					p.ends[i] = append(p.ends[i], ending{d, a.how})
+				}
 			}
 		}
 		slices.Sort(deps)
@@ -115,7 +125,7 @@ func (p *plan) known() []string {
 	var list []string
 	for j, i := range p.of {
 		switch e := &p.list[i]; {
-		case e.name == "" || e.count == 0:
+		case e.name == "" || !e.several():
 			list = append(list, p.names[j])
 		case j == 0 || p.of[j-1] != i:
 			list = append(list, e.name)
@@ -129,34 +139,41 @@ func (p *plan) known() []string {
 // keeps the submit times in order.
 func (p *plan) order() []int {
 	waiters := make([][]int, len(p.names)) // entries, by the job they wait for
-	first := make([]int, len(p.list))      // job of an entry
 	left := make([]int, len(p.names))      // jobs that a job still waits for
 	q := &queue{p: p}
 	for j, i := range p.of {
 		if j == 0 || p.of[j-1] != i {
-			first[i] = j
 			for _, d := range p.deps[i] {
 				waiters[d] = append(waiters[d], i)
 			}
 		}
-		if left[j] = len(p.deps[i]); left[j] == 0 {
+		if left[j] = len(p.deps[i]); left[j] == 0 && !p.follows(j) {
 			q.jobs = append(q.jobs, j)
 		}
 	}
 	heap.Init(q)
 	var order []int
 	for q.Len() > 0 {
-		j := heap.Pop(q).(int)
-		order = append(order, j)
-		for _, i := range waiters[j] {
-			for w := first[i]; w < first[i]+p.list[i].copies(); w++ {
-				if left[w]--; left[w] == 0 {
-					heap.Push(q, w)
+		for j := heap.Pop(q).(int); ; j++ {
+			order = append(order, j)
+			for _, i := range waiters[j] {
+				for w := p.first[i]; w < p.first[i]+p.list[i].copies(); w++ {
+					if left[w]--; left[w] == 0 && !p.follows(w) {
+						heap.Push(q, w)
+					}
 				}
+			}
+			if !p.follows(j + 1) {
+				break
 			}
 		}
 	}
 	return order
+}
+
+// follows reports whether a job is a task of an array and not the first: it comes right behind the one before it.
+func (p *plan) follows(j int) bool {
+	return j > 0 && j < len(p.of) && p.of[j] == p.of[j-1] && len(p.list[p.of[j]].array.Indices) > 0
 }
 
 // queue is a heap of jobs, by submit time and number.
@@ -240,6 +257,11 @@ func (p *plan) build(order []int) []Job {
 		jobs[id].Spec.Name = p.names[j]
 		jobs[id].Spec.Saves = e.task.Checkpoint.Declared()
 		jobs[id].Spec.After = waits[p.of[j]]
+		jobs[id].Existing = p.exist[p.of[j]]
+		for _, end := range p.ends[p.of[j]] {
+			tie(&jobs[id].Spec.Ties, end.how, ids[end.job])
+		}
+		jobs[id].Spec.Ties.Array = e.array.task(j - p.first[p.of[j]])
 	}
 	return jobs
 }

@@ -34,6 +34,7 @@ type entry struct {
 	name    string   // "" = numbered through the file
 	nameAt  ast.Node // the item where it has no name
 	count   int      // 0 = not given
+	array   Array    // no tasks = not given
 	after   []after
 	afterAt ast.Node
 	spec    sched.JobSpec // without Name and After
@@ -41,14 +42,24 @@ type entry struct {
 	inherit bool
 }
 
-// after is a name that an entry waits for.
-type after struct {
-	name string
-	at   ast.Node
+// copies returns how many jobs e stands for.
+func (e *entry) copies() int { return max(e.count, len(e.array.Indices), 1) }
+
+// copyName returns the name of the n-th job of e, where e has a name.
+func (e *entry) copyName(n int) string {
+	switch {
+	case e.name == "":
+		return ""
+	case e.count > 0:
+		return e.name + "-" + strconv.Itoa(n+1)
+	case len(e.array.Indices) > 0:
+		return e.name + "_" + strconv.Itoa(int(e.array.Indices[n]))
+	}
+	return e.name
 }
 
-// copies returns how many jobs e stands for.
-func (e *entry) copies() int { return max(e.count, 1) }
+// several reports whether the name of e stands for jobs that have names of their own.
+func (e *entry) several() bool { return e.count > 0 || len(e.array.Indices) > 0 }
 
 // submit returns when the jobs of e are submitted.
 func (e *entry) submit() time.Duration { return time.Duration(e.spec.Submit) }
@@ -64,9 +75,11 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	e.at, e.nameAt = n, n
 	e.task.Env, e.task.EnvFiles = maps.Clone(base.task.Env), maps.Clone(base.task.EnvFiles)
 	r.either(n, "retries", "retry")
+	r.either(n, "count", "array")
 	r.Mapping(n, "a job", append([]strictyaml.Field{
 		strictyaml.Key("name", func(_ string, n ast.Node) { e.nameAt = n; r.name(n, &e.name) }),
 		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxJobs)),
+		strictyaml.Key("array", func(_ string, n ast.Node) { r.array(n, &e.array) }),
 		strictyaml.Key("after", func(key string, n ast.Node) { e.afterAt = n; r.after(key, n, &e.after) }),
 	}, r.shared(&e)...))
 	if r.Err() != nil {
@@ -82,10 +95,11 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	switch taskErr, specErr := e.task.Validate(), e.spec.Validate(); {
 	case len(e.task.Command) == 0:
 		r.Fail(n, "a job without command, want a list of arguments, as in [python, train.py]")
-	case e.count > 0 && len(e.name)+1+len(strconv.Itoa(e.count)) > MaxName:
-		r.Fail(e.nameAt, "name %s with -%d, want at most %d bytes", strictyaml.Quote(e.name), e.count, MaxName)
-	case e.count > 1 && e.task.Checkpoint.Dir != "":
-		r.Fail(n, "checkpoint dir of %d jobs alike, want none: each has a folder of its own", e.count)
+	case e.copies() > 1 && e.task.Checkpoint.Dir != "":
+		r.Fail(n, "checkpoint dir of %d jobs alike, want none: each has a folder of its own", e.copies())
+	case len(e.copyName(e.copies()-1)) > MaxName:
+		r.Fail(e.nameAt, "name %s with %s, want at most %d bytes", strictyaml.Quote(e.name),
+			strings.TrimPrefix(e.copyName(e.copies()-1), e.name), MaxName)
 	case batch.PerGPU > 0 && int64(batch.PerGPU)*int64(gpus.Max) < int64(batch.Min):
 		r.Fail(n, "batch of at least %d on at most %d x %d, want per_gpu_max times GPUs to reach global_min", batch.Min,
 			gpus.Max, batch.PerGPU)
@@ -180,28 +194,6 @@ func (r *reader) name(n ast.Node, dst *string) {
 		r.Fail(n, "%s", why)
 	}
 	*dst = s
-}
-
-// after reads a list of names.
-func (r *reader) after(key string, n ast.Node, dst *[]after) {
-	seq, ok := n.(*ast.SequenceNode)
-	if !ok {
-		r.Fail(n, "%s, want a list of names, as in [job-1, job-2]", strictyaml.Describe(key, n))
-		return
-	}
-	seen := make(map[string]bool)
-	for _, item := range seq.Values {
-		a := after{at: item}
-		strictyaml.Text(r.Reader, &a.name)(key, item)
-		if seen[a.name] {
-			r.Fail(item, "after %s given again, want it once", strictyaml.Quote(a.name))
-		}
-		if r.Err() != nil {
-			return
-		}
-		seen[a.name] = true
-		*dst = append(*dst, a)
-	}
 }
 
 // command reads an argument vector.

@@ -11,7 +11,8 @@ const (
 		"output, priority, progress, launcher, " +
 		"gpu_ids, preemptible, retries, retry, time_limit, wall_time, share, " +
 		"cpus, memory_gb, gpu_memory_gb, gpu_use, epochs"
-	jobKeys    = "name, count, after, " + sharedKeys
+	arrayWords = "numbers as in 0-99, 0-99%8 or 1,3,5-9:2, at most 100000 of them"
+	jobKeys    = "name, count, array, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
 
@@ -101,8 +102,21 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a], count: 0}]", `1:30: count 0, want a whole number from 1 to 100000`},
 		{"jobs: [{command: [a], count: 100000}, {command: [a]}]", `1:39: 100001 jobs in all, want at most 100000`},
 		// Waiting.
-		{"jobs: [{command: [a], after: b}]", `1:30: after "b", want a list of names, as in [job-1, job-2]`},
-		{"jobs: [{command: [a], after: [1]}]", `1:31: after 1, want text (a number goes in quotes)`},
+		{"jobs: [{command: [a], after: b}]", `1:30: after "b", want a list of jobs, as in [job-1, ok:job-2, 12]`},
+		{"jobs: [{command: [a], after: [1]}]", `1:31: after "1", want the name of a job`},
+		{"jobs: [{command: [a], after: [no:b]}]", `1:31: after "no:b", want any:JOB, ok:JOB or fail:JOB`},
+		{"jobs: [{command: [a], after: ['ok:']}]", `1:31: after "ok:", want the name or number of a job`},
+		{"jobs: [{command: [a], name: b}, {command: [a], after: [b, ok:b]}]",
+			`1:59: after "b" given again, want it once`},
+		{"jobs: [{command: [a], after: [99999999999]}]",
+			`1:31: after "99999999999", want the number of a job, as ps lists it`},
+		{"jobs: [{command: [a], array: 0-199999}]", `1:30: array 0-199999, want ` + arrayWords},
+		{"jobs: [{command: [a], array: 3-1}]", `1:30: array 3-1, want ` + arrayWords},
+		{"jobs: [{command: [a], array: 0-1%0}]", `1:30: array "0-1%0", want ` + arrayWords},
+		{"jobs: [{command: [a], array: []}]", `1:30: array is an empty list, want ` + arrayWords},
+		{"jobs: [{command: [a], array: 0-1, count: 2}]", `1:35: count next to array, want one of them`},
+		{"jobs: [{command: [a], array: 0-1, checkpoint: {dir: x}}]",
+			`1:8: checkpoint dir of 2 jobs alike, want none: each has a folder of its own`},
 		{"jobs: [{command: [a], name: resnet50}, {command: [a], after: [resnet5]}]",
 			`1:63: after "resnet5" (did you mean "resnet50"?), want the name of a job`},
 		{"jobs: [{command: [a], name: xyz, count: 2}, {command: [a], after: [xy]}]",

@@ -33,6 +33,7 @@ type line struct {
 	WallTime int64            `json:"wall_time_ns,omitempty"`
 	Preempt  string           `json:"preemptible,omitempty"`
 	After    []sched.JobID    `json:"after,omitempty"`
+	Ties     sched.Ties       `json:"ties,omitzero"`
 	Inherit  bool             `json:"inherit_env,omitempty"`
 	Task     string           `json:"task"` // SHA-256 of the encoded task
 }
@@ -50,7 +51,7 @@ func hash(jobs []Job, tasks []string) string {
 			Priority: s.Priority, GPUs: s.GPUs, Batch: s.Batch, CPUs: s.CPUs, Memory: s.MemoryGB, GPUMem: s.GPUMemGB,
 			GPUUse: s.Util, Epochs: s.Epochs,
 			Share: shares[s.Share], Retries: s.Retries, WallTime: int64(s.WallTime), After: s.After, Task: tasks[i],
-			Inherit: jobs[i].Inherit,
+			Inherit: jobs[i].Inherit, Ties: s.Ties,
 		}
 		if s.Preempt != sched.AfterSave {
 			l.Preempt = s.Preempt.String()

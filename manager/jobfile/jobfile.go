@@ -41,6 +41,8 @@ type Job struct {
 	Task task.Task // valid; alike jobs share its command and environment
 	// Inherit: it is to have the environment of the shell that it is submitted from, which is not part of the file
 	Inherit bool
+	// Existing are jobs that it waits for and that are not in its list, none of them twice: see Wait
+	Existing []Existing
 }
 
 // Read reads the file at path. A file that cannot be read gives an error that wraps the reason, such as fs.ErrNotExist.
@@ -58,7 +60,7 @@ func Read(path string) (*File, error) {
 // Parse reads a YAML list of jobs, see the package comment. name is the path of the file: it stands in errors, all of
 // which have the form "jobfile: FILE:LINE:COLUMN: what, want WHAT", and its folder is the one that dir is relative to.
 func Parse(yaml []byte, name string) (*File, error) {
-	p, order, err := read(yaml, name)
+	p, order, err := read(yaml, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -67,22 +69,22 @@ func Parse(yaml []byte, name string) (*File, error) {
 	return f, nil
 }
 
-// ParseJobs is Parse for those who want the jobs alone.
+// ParseJobs is Parse for those who want the jobs alone, of which some may wait for jobs that exist already.
 func ParseJobs(yaml []byte, name string) ([]Job, error) {
-	p, order, err := read(yaml, name)
+	p, order, err := read(yaml, name, true)
 	if err != nil {
 		return nil, err
 	}
 	return p.build(order), nil
 }
 
-// read returns the jobs of a file and their order.
-func read(yaml []byte, name string) (p *plan, order []int, err error) {
+// read returns the jobs of a file and their order. others: they may wait for jobs that are not in the file.
+func read(yaml []byte, name string, others bool) (p *plan, order []int, err error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("jobfile: %s: %w, want a path", name, err)
 	}
-	r := &reader{&strictyaml.Reader{Prefix: "jobfile", File: name}, filepath.Dir(path)}
+	r := &reader{&strictyaml.Reader{Prefix: "jobfile", File: name}, filepath.Dir(path), others}
 	doc := r.Document(yaml, MaxFile, "jobs")
 	var list []entry
 	if r.Err() == nil {
@@ -98,6 +100,7 @@ func read(yaml []byte, name string) (p *plan, order []int, err error) {
 type reader struct {
 	*strictyaml.Reader
 	folder string // of the file, absolute
+	others bool   // jobs may wait for jobs that are not in the file
 }
 
 // entries returns the items of the list.

@@ -29,8 +29,10 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSp
 		Name: tj.Name, User: tj.Namespace, Task: string(tj.UID), Model: in.Profile.Model, Class: in.Profile.Class,
 		Submit: max(since(origin, tj.CreationTimestamp.Time), 0), Priority: in.Priority, GPUs: width(in.GPUs),
 		GPUMemGB: float32(in.Sharing.MemoryGiB), Util: float32(in.Sharing.UsePercent) / 100,
-		Epochs: in.Profile.Epochs, Retries: in.Retries, Saves: in.Checkpoint.Path != "" && notKept(tj) == "",
-		Preempt: preemptible[in.Preemptible],
+		Epochs: in.Profile.Epochs, Retries: in.Retries, Stops: sched.Stops{
+			Saves:   in.Checkpoint.Path != "" && notKept(tj) == "",
+			Preempt: preemptible[in.Preemptible],
+		},
 	}
 	if in.Sharing.Allowed {
 		s.Share = sched.ShareAllow

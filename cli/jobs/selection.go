@@ -1,0 +1,211 @@
+package jobs
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// selection is the jobs that a verb is about: those of its arguments, or those that flags select, or those of both.
+type selection struct {
+	user   string
+	status []string
+	all    bool
+	yes    bool
+}
+
+// selectHelp says how jobs are selected, for the help of verbs.
+const selectHelp = `
+JOB is a number or a name, 12_3 for a task of array 12, 12_[0-9] for several,
+12_* for all of them, or @GROUP for the jobs of a group that are not done.`
+
+// define adds the flags.
+func (s *selection) define(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&s.user, "user", "u", "", "only jobs of `USER`")
+	fs.StringSliceVar(&s.status, "status", nil, "only jobs with one of `STATES`: held, waiting, starting, running, "+
+		"stopping,\nfinished, failed, cancelled, rejected")
+	fs.BoolVar(&s.all, "all", false, "all jobs that are not done")
+	fs.BoolVarP(&s.yes, "yes", "y", false, "do not ask where several jobs are selected")
+	term.CompleteFlag(cmd, "status", term.ListOf(func() []string { return append(outcomes, unfinished...) }))
+}
+
+var outcomes = []string{"finished", "failed", "cancelled", "rejected"}
+
+// check wants at least one job, or a flag that selects some.
+func (s *selection) check(cmd *cobra.Command, args []string) error {
+	for _, word := range s.status {
+		if !slices.Contains(unfinished, word) && !slices.Contains(outcomes, word) {
+			return term.Usagef("%s: --status %s, want some of %s, %s", term.OwnName(cmd), term.ShellWord(word),
+				strings.Join(unfinished, ", "), strings.Join(outcomes, ", "))
+		}
+	}
+	switch {
+	case s.filters() && s.all:
+		return term.Usagef("%s: --all next to --user or --status, want one of them", term.OwnName(cmd))
+	case s.all && len(args) > 0:
+		return term.Usagef("%s: --all next to %s, want one of them", term.OwnName(cmd), term.ShellWord(args[0]))
+	case s.all || s.filters():
+		return nil
+	}
+	return jobs(cmd, args)
+}
+
+// filters reports whether a flag selects some of the jobs.
+func (s *selection) filters() bool { return s.user != "" || len(s.status) > 0 }
+
+// pick returns what names the jobs that are meant, each once. Where several were selected otherwise than by naming
+// each, their user is asked first.
+func (s *selection) pick(cmd *cobra.Command, c *api.Client, args []string) ([]string, error) {
+	if !s.all && !s.filters() && !slices.ContainsFunc(args, isPattern) {
+		return args, nil
+	}
+	list, err := c.Jobs(cmd.Context(), api.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	var picked []string
+	put := func(job string) {
+		if !slices.Contains(picked, job) {
+			picked = append(picked, job)
+		}
+	}
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	for _, arg := range args {
+		found, bad := s.match(list.Jobs, arg)
+		if bad != nil {
+			return nil, bad
+		}
+		for _, job := range found {
+			put(job)
+		}
+	}
+	if len(picked) == 0 {
+		return nil, &term.CodedError{Code: term.ExitNotFound, Err: fmt.Errorf("%s: %w that %s selects",
+			term.OwnName(cmd), api.ErrNoJob, s.text(args))}
+	}
+	return picked, s.ask(cmd, picked)
+}
+
+// text is what selects, for errors.
+func (s *selection) text(args []string) string {
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "" })
+	if s.user != "" {
+		words = append(words, "--user "+s.user)
+	}
+	if len(s.status) > 0 {
+		words = append(words, "--status "+strings.Join(s.status, ","))
+	}
+	if s.all {
+		words = append(words, "--all")
+	}
+	return strings.Join(words, " ")
+}
+
+// isPattern reports whether an argument may stand for several jobs, or for a task of an array.
+func isPattern(arg string) bool {
+	number, _, task := strings.Cut(arg, "_")
+	return strings.HasPrefix(arg, "@") || task && jobfile.IsNumber(number)
+}
+
+// match returns the jobs of a list that an argument stands for; "" = all that the flags select.
+func (s *selection) match(list []api.Job, arg string) (found []string, err error) {
+	fits, open, err := s.meaning(list, arg)
+	if err != nil || fits == nil {
+		return []string{arg}, err
+	}
+	for i := range list {
+		if j := &list[i]; fits(j) && (!open || j.State != "done") && s.passes(j) {
+			found = append(found, strconv.Itoa(j.ID))
+		}
+	}
+	return found, nil
+}
+
+// passes reports whether a job is one of those that flags narrow the jobs down to.
+func (s *selection) passes(j *api.Job) bool {
+	return (s.user == "" || s.user == j.User) && (len(s.status) == 0 || slices.Contains(s.status, jobState(j)))
+}
+
+// meaning returns which jobs an argument may stand for, and whether those that are done are not meant; nil: the server
+// knows what it names.
+func (s *selection) meaning(list []api.Job, arg string) (fits func(*api.Job) bool, open bool, err error) {
+	open = len(s.status) == 0
+	number, tasks, task := strings.Cut(arg, "_")
+	first, _ := strconv.Atoi(number)
+	task = task && jobfile.IsNumber(number) && slices.ContainsFunc(list, func(j api.Job) bool {
+		return j.Array != nil && j.Array.First == first
+	})
+	switch {
+	case arg == "":
+		return func(*api.Job) bool { return true }, open, nil
+	case strings.HasPrefix(arg, "@"):
+		return func(j *api.Job) bool { return j.Group == arg[1:] }, open, nil
+	case !task && s.filters():
+		return func(j *api.Job) bool { return j.Name == arg || strconv.Itoa(j.ID) == arg }, false, nil
+	case !task:
+		return nil, false, nil
+	}
+	wanted, err := tasksOf(arg, tasks)
+	return func(j *api.Job) bool {
+		return j.Array != nil && j.Array.First == first && (wanted == nil || slices.Contains(wanted,
+			int32(j.Array.Index)))
+	}, open && wanted == nil, err
+}
+
+// tasksOf reads which tasks of an array are meant; nil = all.
+func tasksOf(arg, text string) ([]int32, error) {
+	if text == "*" {
+		return nil, nil
+	}
+	inner := text
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		inner = text[1 : len(text)-1]
+	}
+	a, err := jobfile.ParseArray(inner)
+	if err != nil || a.AtOnce > 0 || inner == text && len(a.Indices) > 1 {
+		return nil, term.Usagef("%s, want tasks of an array, as in 12_3, 12_[0-9] or 12_*", term.ShellWord(arg))
+	}
+	return a.Indices, nil
+}
+
+// ask has the user confirm that several jobs are meant, where that is a person who can.
+func (s *selection) ask(cmd *cobra.Command, picked []string) error {
+	_, reads := term.Terminal(cmd.ErrOrStderr())
+	if len(picked) < 2 || s.yes || !reads || !term.Reads(cmd.InOrStdin()) {
+		return nil
+	}
+	const most = 8
+	names := strings.Join(picked[:min(len(picked), most)], ", ")
+	if len(picked) > most {
+		names += ", ..."
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s %d jobs (%s)? [y/N] ", term.OwnName(cmd), len(picked), names)
+	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("%s: nothing was done", term.OwnName(cmd))}
+	}
+	return nil
+}
+
+// each has something done with each of the jobs that are meant.
+func (s *selection) each(cmd *cobra.Command, c *api.Client, args []string, do func(context.Context,
+	string) error) error {
+	picked, err := s.pick(cmd, c, args)
+	if err != nil {
+		return client.ApiError(err)
+	}
+	return each(cmd, picked, func(job string) error { return do(cmd.Context(), job) })
+}
