@@ -61,7 +61,8 @@ const (
 )
 
 var waitWords = [...]string{"", "starts", "stops", "freeing", "paused", "after", "array", "until", "retry",
-	"too-wide", "quota", "rented", "unusable", "never-fits", "behind", "busy", "fragmented", "reserved", "ungranted", "undecided", "system"}
+	"too-wide", "quota", "rented", "unusable", "never-fits", "behind", "busy", "fragmented", "reserved", "ungranted",
+	"undecided", "system"}
 
 // String returns the word of c; NotWaiting is "".
 func (c Code) String() string {
