@@ -19,7 +19,7 @@ var rows = []row{
 	{6, []string{"manager/...", "api/server", "api/apitest", "cli/contexts"}},
 	{7, []string{"cli/term", "cli/client", "cli/inputs"}},
 	{8, []string{"cli/*"}},
-	{9, []string{"cmd/*", "examples/*"}},
+	{9, []string{"cmd/*", "examples/*", "python"}},
 	{anyLayer, leaves},
 }
 
