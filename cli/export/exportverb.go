@@ -42,7 +42,7 @@ evalys    a JobSet in CSV: a row for each attempt, or with --jobs for each job
 csv       one table: jobs, attempts or series`,
 		Example: `  trainyard export perfetto log.jsonl -o run.pftrace
   trainyard export csv --table attempts --context lab -o attempts.csv`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cobra.ArbitraryArgs,
 		RunE: f.export,
 	}
 	fs := cmd.Flags()
@@ -58,6 +58,9 @@ csv       one table: jobs, attempts or series`,
 // check names the first thing that is wrong with what was given.
 func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
+	case len(args) == 0 || len(args) > 2:
+		return term.Usagef("%s given, want a format, %s, and at most one log", term.Counted(len(args), "argument"),
+			strings.Join(formats, ", "))
 	case !slices.Contains(formats, args[0]):
 		return term.Usagef("format %q, want %s", args[0], strings.Join(formats, ", "))
 	case f.out == "" || f.out == "-":

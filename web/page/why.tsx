@@ -98,7 +98,7 @@ function Buttons({ id, row, doc }: { id: number; row: Row; doc: WhyDoc }) {
   if (row.state === "done" || !may(row.user)) return null;
   const holds = row.gpus.length > 0, about = `${row.name || "job"} #${id}`;
   const stake = doc.at_stake_s ? `${span(doc.at_stake_s)} of its work since the last save are lost.` : holds ? "Work since its last save is lost." : "It has not started: no work is lost.";
-  const gains = holds ? `${many(row.gpus.length, doc.unit)} become free for others.` : undefined;
+  const gains = holds ? `${many(row.gpus.length, doc.unit)} become${row.gpus.length === 1 ? "s" : ""} free for others.` : undefined;
   const list: { verb: string; loses: string; gains?: string }[] = [];
   if (row.state === "held") list.push({ verb: "resume", loses: "It waits for GPUs again." });
   else list.push({ verb: "pause", loses: `${stake} It waits until it is resumed.`, gains });
