@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/trainyard/trainyard/kube/driver/attempts"
 	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
@@ -31,6 +33,8 @@ type Driver struct {
 	pools     *pools.Pools
 	writers   *writer.Writers
 	objects   *writer.Objects
+	made      *observer.Made
+	strangers map[types.UID]bool // pods that use a claim of ours and are none of ours
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -39,9 +43,9 @@ var _ sched.Driver = (*Driver)(nil)
 func New(o Options) *Driver {
 	o.fill()
 	push := func(k observer.Key) { o.Queue.Push(k) }
-	w := writer.NewWriters(o.Lease, o.Observe, o.Log)
+	w, made := writer.NewWriters(o.Lease, o.Observe, o.Log), observer.NewMade()
 	return &Driver{
-		o: o, api: o.api(), writers: w,
+		o: o, api: o.api(), writers: w, made: made, strangers: make(map[types.UID]bool),
 		observer: observer.New(o.Queue, o.Log),
 		inventory: inventory.New(inventory.Options{
 			Mode: o.Mode, Types: o.Types, NewType: o.NewType, Log: o.Log,
@@ -60,7 +64,7 @@ func New(o Options) *Driver {
 			Log: o.Log,
 		}, w),
 		objects: writer.NewObjects(writer.Options{
-			Client: o.Client, Reader: o.Reader, Look: push, DeviceClass: o.DeviceClass,
+			Client: o.Client, Reader: o.Reader, Look: push, Made: made, DeviceClass: o.DeviceClass,
 			PriorityClass: o.PriorityClass,
 		}, w),
 	}

@@ -238,15 +238,19 @@ func TestSyncTellsWhatHappened(t *testing.T) {
 			})(w)
 			w.ended(sched.NodeLost, "node b is gone")
 		}},
-		{name: "a pod of no attempt is there", width: 6, test: func(w *world) {
+		{name: "pods of no live attempt are there", width: 6, test: func(w *world) {
 			meanwhile(func(w *world) {
 				p := w.podOf("train-1-0")
-				p.Name, p.ResourceVersion, p.Labels[v1alpha1.LabelAttempt] = "train-7-0", "", "7"
-				must(w, w.Create(w.Context(), p))
+				for _, n := range []string{"0", "7"} {
+					q := p.DeepCopy()
+					q.Name, q.ResourceVersion, q.Labels[v1alpha1.LabelAttempt] = "train-"+n+"-0", "", n
+					must(w, w.Create(w.Context(), q))
+				}
 			})(w)
 			w.attempt(0, sched.Running)
-			if w.podOf("train-7-0") != nil || w.podOf("train-1-0") == nil {
-				w.Error("want the stray pod gone, and no other")
+			if w.podOf("train-0-0") != nil || w.podOf("train-1-0") == nil || w.podOf("train-7-0") == nil {
+				w.Error("want the pod of an attempt that is over gone, neither that which lives nor one of others, " +
+					"as no order was given for attempt 7")
 			}
 		}},
 	})

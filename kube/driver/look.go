@@ -70,23 +70,29 @@ func (d *Driver) nodes() pools.Around {
 // lookAtClaim keeps which claim holds which device, and removes a claim of one attempt that has none, although its name
 // says so: the attempt's end was reported, and then the process died.
 func (d *Driver) lookAtClaim(ctx context.Context, key types.NamespacedName) (observer.Found, error) {
-	f, c, err := d.claims.Look(ctx, d.api, key, d.inventory.NodeOf)
+	f, c, err := d.claims.Look(ctx, d.api, key, d.inventory.NodeOf, d.owner(ctx))
+	if err == nil && c == nil {
+		d.made.Forget(observer.Key{Kind: observer.ClaimKey, NamespacedName: key})
+	}
 	if c != nil && c.DeletionTimestamp == nil && isOfOneAttempt(c) && d.jobs.IsStray(d.view, c) {
 		d.objects.RemoveStray(c)
 	}
 	return f, err
 }
 
-// isOfOneAttempt reports whether a claim of ours is not one that jobs share.
+// isOfOneAttempt reports whether a claim has the form of ours, and is not one that jobs share.
 func isOfOneAttempt(c *resourcev1.ResourceClaim) bool {
-	return c.Labels[claims.LabelSlot] == "" && claims.IsOurs(c)
+	_, ours := claims.Selected(c)
+	return c.Labels[claims.LabelSlot] == "" && ours
 }
 
 // lookAtNode reports how a node has changed, and has what of that concerns its pool and the attempts on it looked at.
 func (d *Driver) lookAtNode(ctx context.Context, name string) (observer.Found, error) {
+	own := d.owner(ctx)
 	seen, err := d.inventory.LookAtNode(ctx, d.api, name, inventory.Around{
-		View: d.view, Foreign: d.claims.IsForeign, NewPools: d.pools.Added(),
-		Pool: func(node *corev1.Node) sched.PoolID { return d.pools.Of(d.view, node) },
+		View: d.view, Foreign: func(id inventory.DeviceID) bool { return d.claims.IsForeign(id, own) },
+		NewPools: d.pools.Added(),
+		Pool:     func(node *corev1.Node) sched.PoolID { return d.pools.Of(d.view, node) },
 	})
 	if err != nil || seen.Node == sched.None {
 		return seen.Found, err
@@ -108,6 +114,9 @@ func (d *Driver) lookAtNode(ctx context.Context, name string) (observer.Found, e
 func (d *Driver) lookAtPod(ctx context.Context, key types.NamespacedName) error {
 	p := new(corev1.Pod)
 	found, err := d.api.Get(ctx, key, p)
+	if err == nil && !found {
+		d.made.Forget(observer.Key{Kind: observer.PodKey, NamespacedName: key})
+	}
 	if err != nil || !found || p.DeletionTimestamp != nil || writer.IsOver(p) || !observer.IsOfAnyJob(p) {
 		return err
 	}
@@ -164,6 +173,7 @@ func (d *Driver) setFinalizer(r jobs.Read, to jobs.Finalizer) {
 func (d *Driver) observe(ctx context.Context, id sched.JobID) (observer.Found, error) {
 	seen, err := d.attempts.Observe(ctx, d.api, id, attempts.Around{
 		View: d.view, Now: d.clock.now, Inventory: d.inventory, Held: d.heldBy,
+		Foreign: func(a *writer.Attempt) (*inventory.Device, bool) { return d.foreignGPU(ctx, a) },
 	})
 	d.remove(seen.Remove)
 	for _, p := range seen.Force {

@@ -222,6 +222,33 @@ func TestForeignClaims(t *testing.T) {
 				w.Errorf("GPU is %v after it was given back", w.v.GPUs[2].State)
 			}
 		}},
+		{name: "disguised as ours", width: 1, test: func(w *world) {
+			w.run()
+			own := w.claimNamed("train-1")
+			if own == nil || w.v.GPUs[0].State != sched.GPUInUse {
+				w.Fatalf("claim %v, its GPU is %v", own, w.v.GPUs[0].State)
+			}
+			for name, attempt := range map[string]string{"train-1-a": "1", "train-1-r1": "1", "train-2": "2"} {
+				c := own.DeepCopy() // labels, owner, form, and a name that some attempt gives
+				c.Name, c.ResourceVersion, c.Finalizers, c.Labels[v1alpha1.LabelAttempt] = name, "", nil, attempt
+				must(w, w.Create(w.Context(), c))
+				changeStatus(w.cluster, c, func(c *resourcev1.ResourceClaim) {
+					c.Status.Allocation = own.Status.Allocation.DeepCopy()
+					c.Status.Allocation.Devices.Results[0].Device = "gpu-2"
+				})
+				w.settle()
+				if w.v.GPUs[2].State != sched.GPUForeign || w.v.GPUs[0].State != sched.GPUInUse ||
+					w.claimNamed(name) == nil {
+					w.Errorf("%s: GPUs are %v and %v, claim %v: want the second foreign, the claim left alone", name,
+						w.v.GPUs[0].State, w.v.GPUs[2].State, w.claimNamed(name))
+				}
+				must(w, w.Delete(w.Context(), w.claimNamed(name)))
+				w.settle()
+				if w.v.GPUs[2].State != sched.GPUInUse {
+					w.Errorf("%s: GPU is %v after it was given back", name, w.v.GPUs[2].State)
+				}
+			}
+		}},
 		{name: "twice", width: 1,
 			opts: func(o *Options) {
 				o.Event = func(_ client.Object, _, text string) { reported = append(reported, text) }

@@ -92,8 +92,13 @@ func (m *mutant) plant(ctx context.Context, root, dir string) (state, string) {
 	}
 	ctx, stop := context.WithTimeout(ctx, mostBuild)
 	defer stop()
+	module, pkg := "", m.pkg
+	if within, ok := strings.CutPrefix(pkg, "./kube/"); ok { // a module of its own
+		module, pkg = filepath.Join(root, "kube"), "./"+within
+	}
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout", mostTest.String(), "-run",
-		"^("+m.test+")$", m.pkg)
+		"^("+m.test+")$", pkg)
+	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -6,8 +6,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
 	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/sched"
@@ -171,6 +175,31 @@ func (as *Attempts) Orphan(id sched.JobID) {
 func (as *Attempts) Forget(id sched.JobID) {
 	delete(as.odometers, id)
 	delete(as.losses, id)
+}
+
+// OwnsClaim reports whether a claim is one that the live attempt of a job is to have.
+func (as *Attempts) OwnsClaim(in *inventory.Inventory, v *sched.View, id sched.JobID,
+	c *resourcev1.ResourceClaim,
+) bool {
+	a := as.alive[id]
+	if a == nil {
+		return false
+	}
+	if a.Ranks[0].Devices == nil { // who led before made it, and its node may not have been looked at yet
+		_ = a.FindDevices(in, v)
+		defer a.ForgetDevices()
+	}
+	return a.Attempt.OwnsClaim(c)
+}
+
+// OwnsPod reports whether a pod is one of the live attempt of a job.
+func (as *Attempts) OwnsPod(id sched.JobID, p *corev1.Pod) bool {
+	a := as.alive[id]
+	if a == nil || a.Key.Namespace != p.Namespace {
+		return false
+	}
+	r, ok := a.RankOf(p.Name)
+	return ok && a.Attempt.OwnsPod(r, p)
 }
 
 // On returns the keys of the jobs with attempts on a node.

@@ -21,6 +21,8 @@ type Around struct {
 	Inventory *inventory.Inventory
 	// Held returns a claim that keeps an attempt from its devices, other than its own; ok is false if there is none.
 	Held func(*writer.Attempt) (claim types.NamespacedName, ok bool)
+	// Foreign returns a GPU of an attempt that others use; ok is false if there is none.
+	Foreign func(*writer.Attempt) (g *inventory.Device, ok bool)
 }
 
 // Seen is what a look at an attempt found, and what is to be written because of it.
@@ -123,7 +125,7 @@ func (l *look) pod(i int) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found && observer.IsOf(p, l.a.UID) {
+	if found && l.a.OwnsPod(i, p) {
 		r.seen = true
 		return p, nil
 	}
@@ -134,7 +136,7 @@ func (l *look) pod(i int) (*corev1.Pod, error) {
 	if found, err = l.api.Ask(l.ctx, key, p); err != nil {
 		return nil, err
 	}
-	if found && observer.IsOf(p, l.a.UID) {
+	if found && l.a.OwnsPod(i, p) {
 		return p, nil
 	}
 	l.a.Note(i, true, false)
@@ -187,9 +189,12 @@ func (l *look) ending(ranks []podStatus) (*ending, error) {
 // neverStarts returns why an attempt that is not up will not start, nil if it may.
 func (l *look) neverStarts(ranks []podStatus) *ending {
 	p, within := l.a.Progress(), l.as.o.StartTimeout
+	g, others := l.Foreign(l.a.Attempt)
 	switch {
 	case p.Refused != nil:
 		return &ending{text: p.Refused.Error()}
+	case others: // it is out of use until they are gone: the next attempt goes elsewhere
+		return &ending{text: fmt.Sprintf("GPU %s is in use by others", g.UUID)}
 	case l.a.due.IsZero() || time.Now().Before(l.a.due):
 		return nil
 	case l.a.begun && p.Claimed.IsZero(): // no fault of its GPUs

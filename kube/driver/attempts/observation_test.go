@@ -31,10 +31,11 @@ type bench struct {
 	*testing.T
 	client.Client
 
-	as   *Attempts
-	v    *sched.View
-	in   *inventory.Inventory
-	held bool // another claim has a device
+	as      *Attempts
+	v       *sched.View
+	in      *inventory.Inventory
+	held    bool // another claim has a device
+	foreign bool // others use a device
 }
 
 func newBench(t *testing.T, change func(*Options)) *bench {
@@ -109,6 +110,9 @@ func (b *bench) pod(name string, phase corev1.PodPhase, change func(*corev1.Pod)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: objects.Namespace, Name: name}}
 	there := b.Get(b.Context(), client.ObjectKeyFromObject(p), p) == nil
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "TrainingJob", Name: "train", UID: "uid"}}
+	part := strings.Split(name, "-") // job, attempt, rank
+	p.Labels = map[string]string{v1alpha1.LabelJob: part[0], v1alpha1.LabelAttempt: part[1],
+		v1alpha1.LabelRank: part[2]}
 	p.Spec.Containers = []corev1.Container{{Name: "main"}}
 	p.Status.Phase = phase
 	if change != nil {
@@ -139,6 +143,9 @@ func (b *bench) observe() Seen {
 		View: b.v, Now: 5, Inventory: b.in,
 		Held: func(*writer.Attempt) (types.NamespacedName, bool) {
 			return types.NamespacedName{Namespace: "lab", Name: "other"}, b.held
+		},
+		Foreign: func(*writer.Attempt) (*inventory.Device, bool) {
+			return &inventory.Device{UUID: "GPU-x"}, b.foreign
 		},
 	})
 	if err != nil {
@@ -328,6 +335,44 @@ func TestStartIsLate(t *testing.T) {
 	})
 }
 
+// Ensure that an attempt whose GPUs others took does not wait for them, and that no GPU is a suspect for it: they are
+// out of use until the others are gone.
+func TestGPUsOfOthers(t *testing.T) {
+	b := newBench(t, nil)
+	b.order()
+	b.pod("train-1-0", corev1.PodPending, nil)
+	b.expect(b.observe())
+	b.foreign = true
+	seen := b.observe()
+	if seen.Remove == nil {
+		t.Fatal("want its pods removed")
+	}
+	b.remove("train-1-0")
+	seen.Remove.Note(1, true, false)
+	seen = b.observe()
+	if b.expect(seen, "start-failed GPU GPU-x is in use by others"); len(seen.Events[0].GPUs) > 0 {
+		t.Errorf("suspects are %v", seen.Events[0].GPUs)
+	}
+}
+
+// Ensure that pods of others, with the name of one of an attempt's, are none of it whatever they say of themselves.
+func TestPodsOfOthers(t *testing.T) {
+	for what, change := range map[string]func(*corev1.Pod){
+		"another owner":   func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" },
+		"another attempt": func(p *corev1.Pod) { p.Labels[v1alpha1.LabelAttempt] = "2" },
+		"another rank":    func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "1" },
+		"another node":    func(p *corev1.Pod) { p.Spec.NodeName = "n1" },
+	} {
+		b := newBench(t, nil)
+		b.order()
+		b.pod("train-1-1", corev1.PodRunning, nil)
+		b.pod("train-1-0", corev1.PodRunning, change)
+		if seen := b.observe(); len(seen.Events) > 0 || seen.Remove != nil {
+			t.Errorf("%s: %+v", what, seen)
+		}
+	}
+}
+
 // Ensure that an attempt whose job is deleted is cancelled where its pods go before it is stopped.
 func TestOrphan(t *testing.T) {
 	b := newBench(t, nil)
@@ -353,7 +398,7 @@ func TestPodOfEarlierLeader(t *testing.T) {
 	empty := newBench(t, nil)
 	around := Around{View: b.v, Inventory: b.in, Held: func(*writer.Attempt) (types.NamespacedName, bool) {
 		return types.NamespacedName{}, false
-	}}
+	}, Foreign: func(*writer.Attempt) (*inventory.Device, bool) { return nil, false }}
 	seen, err := b.as.Observe(t.Context(), observer.API{Cache: empty, Server: b}, 0, around)
 	if b.expect(seen); err != nil || seen.Remove != nil {
 		t.Errorf("%+v, %v: want it to go on", seen, err)

@@ -41,7 +41,8 @@ type podStatus struct {
 // deletedByOthers is what the text of a pod that others delete starts with, whether it was seen to go or is gone.
 const deletedByOthers = "someone else deleted pod "
 
-// statusOf returns what a pod shows of its rank. ours says that we deleted it, nodeGone that its node is no more.
+// statusOf returns what a pod shows of its rank. ours says that we deleted it, nodeGone that its node is no more. A pod
+// that has succeeded or failed is over, whatever finalizers keep its object: they are anyone's.
 func statusOf(p *corev1.Pod, ours, nodeGone bool) podStatus {
 	terminal := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	s := podStatus{over: terminal}
@@ -54,11 +55,11 @@ func statusOf(p *corev1.Pod, ours, nodeGone bool) podStatus {
 	case nodeGone && !terminal:
 		s.stage, s.text = lost, fmt.Sprintf("node %s is gone", p.Spec.NodeName)
 	case deleted && ours:
-		s.stage, s.over = leaving, false
+		s.stage = leaving
 	case disrupted:
-		s.stage, s.at, s.text, s.over = lost, when, why, terminal && !deleted
+		s.stage, s.at, s.text = lost, when, why
 	case deleted:
-		s.stage, s.at, s.text, s.over = lost, deletedAt(p), deletedByOthers+p.Name, false
+		s.stage, s.at, s.text = lost, deletedAt(p), deletedByOthers+p.Name
 	case pastDeadline(p): // whatever the process made of its SIGTERM
 		s.stage, s.text = failed, fmt.Sprintf("pod %s ran longer than its activeDeadlineSeconds", p.Name)
 	case state.Terminated != nil:

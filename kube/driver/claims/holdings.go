@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
@@ -22,8 +21,13 @@ const LabelSlot = "trainyard.dev/slot"
 // Holding is what a claim has of a device.
 type Holding struct {
 	Claim types.NamespacedName
-	Ours  bool // a claim of Trainyard
 	Part  bool // of a device that several claims may have
+}
+
+// Owner says what is Trainyard's.
+type Owner struct {
+	Claim func(*resourcev1.ResourceClaim) bool               // a claim that an attempt has
+	Pod   func(pod types.NamespacedName, uid types.UID) bool // a pod of one
 }
 
 // Claims are the claims of a cluster that hold devices. They belong to one goroutine.
@@ -31,9 +35,11 @@ type Claims struct {
 	log      *slog.Logger
 	event    func(about client.Object, reason, text string)
 	holders  map[inventory.DeviceID][]Holding
-	devices  map[types.NamespacedName][]inventory.DeviceID // of a claim
-	doubles  map[inventory.DeviceID]bool                   // reported to be allocated twice
-	released bool                                          // a claim gave a device back
+	devices  map[types.NamespacedName][]inventory.DeviceID      // of a claim
+	kept     map[types.NamespacedName]*resourcev1.ResourceClaim // those that have devices
+	doubles  map[inventory.DeviceID]bool                        // reported to be allocated twice
+	strange  map[types.UID]types.UID                            // the claim that a pod of others uses, as was reported
+	released bool                                               // a claim gave a device back
 }
 
 // New returns claims of which none is known yet. event reports to people what happened to an object.
@@ -41,13 +47,14 @@ func New(log *slog.Logger, event func(about client.Object, reason, text string))
 	return &Claims{
 		log: log, event: event, holders: make(map[inventory.DeviceID][]Holding),
 		devices: make(map[types.NamespacedName][]inventory.DeviceID), doubles: make(map[inventory.DeviceID]bool),
+		kept: make(map[types.NamespacedName]*resourcev1.ResourceClaim), strange: make(map[types.UID]types.UID),
 	}
 }
 
 // Look keeps who holds which device, and has the nodes looked at whose devices changed hands. It returns the claim, nil
 // if it is gone.
 func (c *Claims) Look(ctx context.Context, api observer.API, key types.NamespacedName,
-	nodeOf func(inventory.DeviceID) string,
+	nodeOf func(inventory.DeviceID) string, own Owner,
 ) (f observer.Found, _ *resourcev1.ResourceClaim, err error) {
 	claim := new(resourcev1.ResourceClaim)
 	found, err := api.Get(ctx, key, claim)
@@ -62,6 +69,9 @@ func (c *Claims) Look(ctx context.Context, api observer.API, key types.Namespace
 		}
 	}
 	if !found {
+		if was := c.kept[key]; was != nil {
+			delete(c.strange, was.UID)
+		}
 		claim = nil
 	}
 	now := c.hold(key, claim)
@@ -72,6 +82,7 @@ func (c *Claims) Look(ctx context.Context, api observer.API, key types.Namespace
 		c.detect(ctx, api, id)
 	}
 	c.released = c.released || len(before) > 0
+	c.warn(key, claim, own)
 	return f, claim, nil
 }
 
@@ -83,27 +94,56 @@ func (c *Claims) hold(key types.NamespacedName, claim *resourcev1.ResourceClaim)
 				continue
 			}
 			id := inventory.DeviceID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
-			c.holders[id] = append(c.holders[id], Holding{key, IsOurs(claim), r.ShareID != nil})
+			c.holders[id] = append(c.holders[id], Holding{key, r.ShareID != nil})
 			now = append(now, id)
 		}
 	}
-	c.devices[key] = now
+	c.devices[key], c.kept[key] = now, claim
 	if len(now) == 0 {
 		delete(c.devices, key)
+		delete(c.kept, key)
 	}
 	return now
 }
 
-// IsOurs reports whether Trainyard made a claim.
-func IsOurs(c *resourcev1.ResourceClaim) bool {
-	return (c.Labels[v1alpha1.LabelJob] != "" || c.Labels[LabelSlot] != "") && observer.IsOfAnyJob(c)
+// stranger returns a pod that uses a claim of ours and is none of ours; ok is false if there is none.
+func stranger(claim *resourcev1.ResourceClaim, own Owner) (pod types.NamespacedName, uid types.UID, ok bool) {
+	for _, r := range claim.Status.ReservedFor {
+		pod = types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}
+		if r.APIGroup != "" || r.Resource != "pods" || !own.Pod(pod, r.UID) {
+			return pod, r.UID, true
+		}
+	}
+	return pod, "", false
+}
+
+// warn reports to people, once, that a pod of others uses a claim of ours. claim is nil if it is gone.
+func (c *Claims) warn(key types.NamespacedName, claim *resourcev1.ResourceClaim, own Owner) {
+	if claim == nil || claim.Status.Allocation == nil || !own.Claim(claim) {
+		return
+	}
+	pod, uid, ok := stranger(claim, own)
+	if !ok {
+		delete(c.strange, claim.UID)
+		return
+	}
+	if c.strange[claim.UID] == uid {
+		return
+	}
+	c.strange[claim.UID] = uid
+	c.log.Warn("a pod of others uses a claim of ours", "claim", key, "pod", pod)
+	c.event(claim, "ForeignPod", fmt.Sprintf("pod %s is of no attempt and uses this claim: no job is given its GPUs "+
+		"before that pod ends", pod))
 }
 
 // IsForeign reports whether others use a device, or two claims have it.
-func (c *Claims) IsForeign(id inventory.DeviceID) bool {
+func (c *Claims) IsForeign(id inventory.DeviceID, own Owner) bool {
 	whole := 0
 	for _, h := range c.holders[id] {
-		if !h.Ours {
+		if !own.Claim(c.kept[h.Claim]) {
+			return true
+		}
+		if _, _, others := stranger(c.kept[h.Claim], own); others {
 			return true
 		}
 		if !h.Part {

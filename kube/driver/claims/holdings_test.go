@@ -25,8 +25,19 @@ type bench struct {
 	client.Client
 
 	c      *Claims
+	others []string // pods that are not ours
 	events []string
 }
+
+// owner takes those claims for ours that say so, and all pods but the others.
+func (b *bench) owner() Owner {
+	return Owner{
+		Claim: func(c *resourcev1.ResourceClaim) bool { return c.Labels[LabelSlot] != "" },
+		Pod:   func(p types.NamespacedName, _ types.UID) bool { return !slices.Contains(b.others, p.Name) },
+	}
+}
+
+func (b *bench) isForeign(id inventory.DeviceID) bool { return b.c.IsForeign(id, b.owner()) }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
@@ -82,7 +93,8 @@ func (b *bench) remove(name string) {
 func (b *bench) look(name string) observer.Found {
 	b.Helper()
 	api := observer.API{Cache: b, Server: b}
-	f, _, err := b.c.Look(b.Context(), api, key(name), func(inventory.DeviceID) string { return "n" })
+	f, _, err := b.c.Look(b.Context(), api, key(name), func(inventory.DeviceID) string { return "n" },
+		b.owner())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,7 +106,7 @@ func TestIsForeign(t *testing.T) {
 	b := newBench(t)
 	b.claim("ours", true, "", "gpu-0")
 	b.claim("theirs", false, "", "gpu-1")
-	if b.c.IsForeign(device("gpu-0")) || !b.c.IsForeign(device("gpu-1")) || b.c.IsForeign(device("gpu-2")) {
+	if b.isForeign(device("gpu-0")) || !b.isForeign(device("gpu-1")) || b.isForeign(device("gpu-2")) {
 		t.Error("want gpu-1 alone to be foreign")
 	}
 	if f := b.look("theirs"); !slices.Contains(f.Again, observer.KeyOfNode("n")) {
@@ -102,13 +114,94 @@ func TestIsForeign(t *testing.T) {
 	}
 	b.remove("theirs")
 	b.claim("second", true, "", "gpu-0")
-	if b.c.IsForeign(device("gpu-1")) || !b.c.IsForeign(device("gpu-0")) {
+	if b.isForeign(device("gpu-1")) || !b.isForeign(device("gpu-0")) {
 		t.Error("want gpu-0 alone to be foreign, which two claims have")
 	}
 	b.claim("part", true, "1", "gpu-3")
 	b.claim("other part", true, "2", "gpu-3")
-	if b.c.IsForeign(device("gpu-3")) {
+	if b.isForeign(device("gpu-3")) {
 		t.Error("want parts of a device not to be foreign")
+	}
+}
+
+// Ensure that the devices of a claim of ours are foreign while a pod of others uses it, which is reported once.
+func TestPodOfOthers(t *testing.T) {
+	b := newBench(t)
+	b.others = []string{"stranger"}
+	b.claim("ours", true, "", "gpu-0")
+	c := new(resourcev1.ResourceClaim)
+	use := func(pods ...string) {
+		t.Helper()
+		if err := b.Get(t.Context(), key("ours"), c); err != nil {
+			t.Fatal(err)
+		}
+		c.Status.ReservedFor = nil
+		for _, p := range pods {
+			c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{
+				Resource: "pods", Name: p, UID: types.UID(p)})
+		}
+		if err := b.Update(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		b.look("ours")
+	}
+	if use("own"); b.isForeign(device("gpu-0")) || len(b.events) > 0 {
+		t.Errorf("used by our own pod: reported %q", b.events)
+	}
+	use("own", "stranger")
+	b.look("ours")
+	if want := []string{"ours ForeignPod: pod lab/stranger is of no attempt and uses this claim: no job is given its " +
+		"GPUs before that pod ends"}; !b.isForeign(device("gpu-0")) || !slices.Equal(b.events, want) {
+		t.Errorf("used by a pod of others: reported %q, want %q", b.events, want)
+	}
+	if use("own"); b.isForeign(device("gpu-0")) || len(b.c.strange) > 0 {
+		t.Error("once it has ended")
+	}
+}
+
+// Ensure that only the form in which Trainyard writes claims is taken for it.
+func TestSelected(t *testing.T) {
+	ours := func(change func(*resourcev1.ResourceClaim)) *resourcev1.ResourceClaim {
+		c := new(resourcev1.ResourceClaim)
+		cel := &resourcev1.CELDeviceSelector{Expression: Selector("gpu.nvidia.com", []string{"GPU-0", `odd"], [`})}
+		c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+			DeviceClassName: "gpu.nvidia.com", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2,
+			Selectors: []resourcev1.DeviceSelector{{CEL: cel}}}}}
+		if change != nil {
+			change(c)
+		}
+		return c
+	}
+	if got, ok := Selected(ours(nil)); !ok || !slices.Equal(got, []string{"GPU-0", `odd"], [`}) {
+		t.Fatalf("%q, %v", got, ok)
+	}
+	selects := func(expression string) func(*resourcev1.ResourceClaim) {
+		return func(c *resourcev1.ResourceClaim) {
+			c.Spec.Devices.Requests[0].Exactly.Selectors[0].CEL.Expression = expression
+		}
+	}
+	good := Selector("gpu.nvidia.com", []string{"GPU-0", "GPU-1"})
+	for i, change := range []func(*resourcev1.ResourceClaim){
+		func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Count = 3 },
+		func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.AdminAccess = new(true) },
+		func(c *resourcev1.ResourceClaim) {
+			c.Spec.Devices.Requests[0].Exactly.AllocationMode = resourcev1.DeviceAllocationModeAll
+		},
+		func(c *resourcev1.ResourceClaim) {
+			c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, c.Spec.Devices.Requests[0])
+		},
+		func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Selectors = nil },
+		func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly = nil },
+		selects(good + " || true"), selects("true || " + good), selects("!(" + good + ")"), selects(good[:len(good)-1]),
+		selects(`device.attributes["gpu.nvidia.com"].uuid in ["GPU-0", "GPU-1", ]`),
+		selects(`device.attributes["gpu.nvidia.com"].uuid in ["GPU-0","GPU-1"]`),
+		selects("device.attributes["), selects(""),
+		selects(`device.attributes["gpu.nvidia.com"].uuid in [`),
+		selects(`device.attributes["gpu.nvidia.com"].uuid in ["`),
+	} {
+		if got, ok := Selected(ours(change)); ok {
+			t.Errorf("change %d is taken for ours, of %q", i, got)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,17 +73,32 @@ func (js *Jobs) Live(v *sched.View) (keys []observer.Key) {
 	return keys
 }
 
-// IsStray reports whether an object names an attempt that is not alive, of a job that is known: those of others go with
-// their owner.
+// IsStray reports whether an object is what is left of an attempt that is over, of a job that is known: it has the UID
+// of that job, the number of the attempt, and a name that the attempt gave. What belongs to earlier jobs goes with
+// them.
 func (js *Jobs) IsStray(v *sched.View, o client.Object) bool {
 	labels := o.GetLabels()
-	id, known := js.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: labels[v1alpha1.LabelJob]}]
+	name, number := labels[v1alpha1.LabelJob], labels[v1alpha1.LabelAttempt]
+	id, known := js.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: name}]
 	if !known {
 		return false
 	}
-	j := &v.Jobs[id]
-	return !observer.IsOf(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() ||
-		labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)
+	j, base := &v.Jobs[id], name+"-"+number
+	attempt, err := strconv.ParseInt(number, 10, 32)
+	return err == nil && observer.IsOf(o, types.UID(j.Spec.Task)) &&
+		(o.GetName() == base || strings.HasPrefix(o.GetName(), base+"-")) &&
+		(attempt < int64(j.Attempts) || attempt == int64(j.Attempts) && !j.HoldsDevices())
+}
+
+// OwnersOf returns the numbers of the jobs that own an object, by their names and UIDs.
+func (js *Jobs) OwnersOf(v *sched.View, o client.Object) (ids []sched.JobID) {
+	for _, r := range o.GetOwnerReferences() {
+		id, known := js.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name}]
+		if known && observer.IsJob(r) && string(r.UID) == v.Jobs[id].Spec.Task {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // Read is a TrainingJob as a look found it.

@@ -256,28 +256,33 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Ensure that an object is a stray if it names an attempt that is not alive of a job that is known.
+// Ensure that an object is a stray if it has the name and the marks of an attempt that is over, of a job that is known:
+// what has but some of them is someone else's.
 func TestIsStray(t *testing.T) {
 	b := newBench(t, false)
 	j := b.has("train", "uid", sched.Active)
 	j.Attempts, j.Attempt = 2, sched.Running
-	object := func(job, attempt string, owner types.UID) client.Object {
-		o := jobOf("x", "x")
+	object := func(name, job, attempt string, owner types.UID) client.Object {
+		o := jobOf(name, "x")
 		o.Labels = map[string]string{v1alpha1.LabelJob: job, v1alpha1.LabelAttempt: attempt}
 		o.OwnerReferences = []metav1.OwnerReference{{UID: owner}}
 		return o
 	}
 	for _, c := range []struct {
-		job, attempt string
-		owner        types.UID
-		want         bool
-	}{{"train", "2", "uid", false}, {"train", "1", "uid", true}, {"train", "2", "else", true},
-		{"none", "2", "uid", false}} {
-		if got := b.js.IsStray(b.v, object(c.job, c.attempt, c.owner)); got != c.want {
+		name, job, attempt string
+		owner              types.UID
+		want               bool
+	}{{"train-2", "train", "2", "uid", false}, {"train-1", "train", "1", "uid", true},
+		{"train-1-r1", "train", "1", "uid", true}, {"train-1-0", "train", "1", "uid", true},
+		{"train-2", "train", "2", "else", false}, {"train-1", "train", "1", "else", false},
+		{"other", "train", "1", "uid", false}, {"train-10", "train", "1", "uid", false},
+		{"train-3", "train", "3", "uid", false}, {"train-x", "train", "x", "uid", false},
+		{"none-2", "none", "2", "uid", false}} {
+		if got := b.js.IsStray(b.v, object(c.name, c.job, c.attempt, c.owner)); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if j.Attempt = sched.Ended; !b.js.IsStray(b.v, object("train", "2", "uid")) {
+	if j.Attempt = sched.Ended; !b.js.IsStray(b.v, object("train-2", "train", "2", "uid")) {
 		t.Error("want what is left of an attempt that has ended to be a stray")
 	}
 	if len(b.js.Live(b.v)) != 1 {

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,6 +77,22 @@ func (a *Attempt) FindDevices(in *inventory.Inventory, v *sched.View) (err error
 		}
 	}
 	return err
+}
+
+// ForgetDevices has the devices be found again.
+func (a *Attempt) ForgetDevices() {
+	for i := range a.Ranks {
+		a.Ranks[i].Devices = nil
+	}
+}
+
+// RankOf returns the rank whose pod has a name; ok is false if none has.
+func (a *Attempt) RankOf(pod string) (r int, ok bool) {
+	r, err := strconv.Atoi(strings.TrimPrefix(pod, a.base+"-"))
+	if err != nil || r < 0 || r >= len(a.Ranks) || a.PodName(r) != pod {
+		return 0, false
+	}
+	return r, true
 }
 
 // PodName returns the name of the pod of rank r.

@@ -12,6 +12,7 @@ type Options struct {
 	Client        client.Client      // reads from a cache, writes to the API server
 	Reader        client.Reader      // reads from the API server itself
 	Look          func(observer.Key) // has an object looked at; any goroutine calls it
+	Made          *observer.Made     // takes note of what is made
 	DeviceClass   string             // of claims
 	PriorityClass string             // of pods whose template has none; "": none
 }

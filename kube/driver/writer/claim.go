@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -79,7 +82,7 @@ func slotName(uuid string) string {
 
 // claimObject returns c as it is to be made, for a job.
 func (a *Attempt) claimObject(c Claim, tj *v1alpha1.TrainingJob, class string) *resourcev1.ResourceClaim {
-	only := &resourcev1.CELDeviceSelector{Expression: selector(c.Devices)}
+	only := &resourcev1.CELDeviceSelector{Expression: claims.Selector(c.Devices[0].ID.Driver, uuidsOf(c.Devices))}
 	exact := &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount,
 		Count: int64(len(c.Devices)), Selectors: []resourcev1.DeviceSelector{{CEL: only}},
@@ -105,13 +108,55 @@ func (a *Attempt) claimObject(c Claim, tj *v1alpha1.TrainingJob, class string) *
 	return o
 }
 
-// selector returns the expression that selects exactly these devices.
-func selector(gpus []*inventory.Device) string {
-	names := make([]string, len(gpus))
-	for i, g := range gpus {
-		names[i] = strconv.Quote(g.UUID)
+// Is reports whether a claim of this name asks for exactly these devices, and has no other.
+func (c Claim) Is(there *resourcev1.ResourceClaim) bool {
+	uuids, ok := claims.Selected(there)
+	if !ok || !slices.Equal(uuids, uuidsOf(c.Devices)) {
+		return false
 	}
-	return fmt.Sprintf("device.attributes[%q].uuid in [%s]", gpus[0].ID.Driver, strings.Join(names, ", "))
+	if there.Status.Allocation == nil {
+		return true
+	}
+	return !slices.ContainsFunc(there.Status.Allocation.Devices.Results,
+		func(r resourcev1.DeviceRequestAllocationResult) bool {
+			return !slices.ContainsFunc(c.Devices, func(g *inventory.Device) bool {
+				id := inventory.DeviceID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
+				return g.ID == id || g.ID == inventory.DeviceID{} // not known, while its node does not show it
+			})
+		})
+}
+
+// OwnsClaim reports whether a claim is one that the attempt is to have: its name, the UID of its job, its attempt, and
+// that it asks for exactly the attempt's devices.
+func (a *Attempt) OwnsClaim(there *resourcev1.ResourceClaim) bool {
+	if there.Namespace != a.Key.Namespace || !observer.IsOf(there, a.UID) {
+		return false
+	}
+	for r := range a.Ranks {
+		for _, c := range a.Claims(r) {
+			if c.Name == there.Name {
+				return c.Is(there) && (c.slot || a.isLabelled(there))
+			}
+		}
+	}
+	return false
+}
+
+// isLabelled reports whether an object says that it is of this attempt.
+func (a *Attempt) isLabelled(o client.Object) bool {
+	for name, value := range a.labels() {
+		if o.GetLabels()[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func uuidsOf(gpus []*inventory.Device) (uuids []string) {
+	for _, g := range gpus {
+		uuids = append(uuids, g.UUID)
+	}
+	return uuids
 }
 
 // ownerOf returns the reference by which the objects of a job go when it goes.

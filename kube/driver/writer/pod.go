@@ -8,12 +8,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // masterPort is where the ranks of an attempt meet: torchrun's own default. Behind it are the ports of jobs in the
@@ -68,10 +72,11 @@ func (a *Attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *co
 	if s.PriorityClassName == "" && s.Priority == nil {
 		s.PriorityClassName = priorityClass
 	}
-	a.equip(r, s)
+	equipped := a.equip(r, s)
 	giveRunDir(s)
 	trains := &s.Containers[0]
 	trains.Env = a.environment(r, tj, trains.Env)
+	a.show(r, s, equipped)
 	if trains.TerminationMessagePolicy == "" { // its last words say why it failed
 		trains.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	}
@@ -119,12 +124,13 @@ func grace(tj *v1alpha1.TrainingJob) time.Duration {
 	return max(time.Duration(tj.Spec.Checkpoint.GraceSeconds)*time.Second, time.Second)
 }
 
-// equip gives the container that trains its GPUs, in the way of the mode. The other containers that ask for GPUs get
-// the same ones, but for the mode count, which would give containers that run at the same time others.
-func (a *Attempt) equip(r int, s *corev1.PodSpec) {
+// equip gives the container that trains its GPUs, in the way of the mode, and returns the names of those that have
+// them. The other containers that ask for GPUs get the same ones, but for the mode count, which would give containers
+// that run at the same time others.
+func (a *Attempt) equip(r int, s *corev1.PodSpec) (equipped []string) {
 	var claims []corev1.ResourceClaim
 	for i, c := range a.Claims(r) {
-		name := "trainyard-" + strconv.Itoa(i)
+		name := claimName(i)
 		s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &c.Name})
 		claims = append(claims, corev1.ResourceClaim{Name: name})
 	}
@@ -135,15 +141,37 @@ func (a *Attempt) equip(r int, s *corev1.PodSpec) {
 			if asks := takeGPUs(c); !trains && (!asks || a.mode == v1alpha1.Count && !runsBefore(s, c)) {
 				continue
 			}
-			switch c.Resources.Claims = append(c.Resources.Claims, claims...); {
-			case a.mode == v1alpha1.Count:
+			equipped = append(equipped, c.Name)
+			c.Resources.Claims = append(c.Resources.Claims, claims...)
+			if a.mode == v1alpha1.Count {
 				if c.Resources.Limits == nil {
 					c.Resources.Limits = make(corev1.ResourceList)
 				}
 				n := resource.NewQuantity(int64(len(a.Ranks[r].GPUs)), resource.DecimalSI)
 				c.Resources.Limits[inventory.ResourceGPU] = *n
-			case a.mode == v1alpha1.Visible && !trains: // environment has it for the one that trains
-				c.Env = append(c.Env, corev1.EnvVar{Name: visibleGPUs, Value: strings.Join(a.uuids(r), ",")})
+			}
+		}
+	}
+	return equipped
+}
+
+// noGPUs is what visibleGPUs says where NVIDIA's runtime is to give a container none.
+const noGPUs = "void"
+
+// show says in every container which GPUs NVIDIA's runtime gives it by their names: those of the rank in the mode that
+// gives them so, else none, whatever its template, a ConfigMap that this reads, or its image says. Where the device
+// plugin gives a container GPUs it writes that variable itself, and one of the pod would go before it.
+func (a *Attempt) show(r int, s *corev1.PodSpec, equipped []string) {
+	for _, list := range [][]corev1.Container{s.InitContainers, s.Containers} {
+		for i := range list {
+			c, value := &list[i], noGPUs
+			has := slices.Contains(equipped, c.Name)
+			if has && a.mode == v1alpha1.Visible {
+				value = strings.Join(a.uuids(r), ",")
+			}
+			c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == visibleGPUs })
+			if !has || a.mode != v1alpha1.Count {
+				c.Env = slices.Insert(c.Env, 0, corev1.EnvVar{Name: visibleGPUs, Value: value})
 			}
 		}
 	}
@@ -213,12 +241,42 @@ func tolerating(t []corev1.Toleration) []corev1.Toleration {
 }
 
 // uuids returns the GPUs of rank r.
-func (a *Attempt) uuids(r int) (uuids []string) {
-	for _, g := range a.Ranks[r].Devices {
-		uuids = append(uuids, g.UUID)
+func (a *Attempt) uuids(r int) []string { return uuidsOf(a.Ranks[r].Devices) }
+
+// OwnsPod reports whether a pod of the name of rank r is that of the attempt: by the UID of its job, by its attempt and
+// rank, and because it names the claims of the rank, or where there are none runs on its node.
+func (a *Attempt) OwnsPod(r int, p *corev1.Pod) bool {
+	if !observer.IsOf(p, a.UID) || !a.isLabelled(p) || p.Labels[v1alpha1.LabelRank] != strconv.Itoa(r) {
+		return false
 	}
-	return uuids
+	if p.Spec.NodeName != "" && p.Spec.NodeName != a.Ranks[r].NodeName {
+		return false
+	}
+	for i, c := range a.Claims(r) {
+		names := func(x corev1.PodResourceClaim) bool {
+			return x.Name == claimName(i) && x.ResourceClaimName != nil && *x.ResourceClaimName == c.Name
+		}
+		if a.Config.Share != sched.Shared && !slices.ContainsFunc(p.Spec.ResourceClaims, names) {
+			return false
+		}
+	}
+	return true
 }
+
+// owns reports whether an object of the name of one of the attempt's is the attempt's.
+func (a *Attempt) owns(o client.Object) bool {
+	switch there := o.(type) {
+	case *corev1.Pod:
+		r, ok := a.RankOf(there.Name)
+		return ok && a.OwnsPod(r, there)
+	case *resourcev1.ResourceClaim:
+		return a.OwnsClaim(there)
+	}
+	return observer.IsOf(o, a.UID)
+}
+
+// claimName is what a pod calls its i-th claim.
+func claimName(i int) string { return "trainyard-" + strconv.Itoa(i) }
 
 // port returns where the ranks meet. Jobs in the network of their node have ports of their own: those with other first
 // GPUs never have the same one on nodes of up to 16 GPUs, and seldom on larger ones or where they share a GPU.

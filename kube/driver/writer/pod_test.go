@@ -22,8 +22,8 @@ func oneRank(m v1alpha1.Mode, id sched.JobID) *Attempt {
 			Devices: []*inventory.Device{{UUID: "GPU-2"}, {UUID: "GPU-3"}}}}}
 }
 
-// Ensure that no container of a pod asks for GPUs by number in addition to those that were decided, and that those that
-// asked have the same ones.
+// Ensure that no container of a pod asks for GPUs by number in addition to those that were decided, that those that
+// asked have the same ones, and that none sees others by the variable of NVIDIA's runtime, whatever the template says.
 func TestEquip(t *testing.T) {
 	two := corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(2)}
 	always := corev1.ContainerRestartPolicyAlways
@@ -39,13 +39,19 @@ func TestEquip(t *testing.T) {
 			Resources: corev1.ResourceRequirements{Limits: two.DeepCopy()}},
 			{Name: "side", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Limits: two.DeepCopy()}},
 			{Name: "fetch"}}
+		for _, list := range [][]corev1.Container{s.InitContainers, s.Containers} {
+			for i := range list { // all the GPUs of the node
+				list[i].Env = append(list[i].Env, corev1.EnvVar{Name: visibleGPUs, Value: "all"})
+				list[i].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: new(corev1.ConfigMapEnvSource)}}
+			}
+		}
 		p := oneRank(mode, 0).pod(0, tj, "")
 		got := make(map[string]string)
 		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 			has := ""
 			for _, e := range c.Env {
 				if e.Name == visibleGPUs {
-					has += "sees " + e.Value
+					has += "sees " + e.Value + " "
 				}
 			}
 			if _, asks := c.Resources.Requests[inventory.ResourceGPU]; asks {
@@ -59,11 +65,12 @@ func TestEquip(t *testing.T) {
 			}
 			got[c.Name] = has
 		}
-		own := map[v1alpha1.Mode]string{v1alpha1.Pinned: "claims 1", v1alpha1.Direct: "claims 1",
-			v1alpha1.Visible: "sees GPU-2,GPU-3", v1alpha1.Count: "counts 2"}[mode]
-		want := map[string]string{"main": own, "watch": own, "log": "", "check": own, "side": own, "fetch": ""}
+		own := map[v1alpha1.Mode]string{v1alpha1.Pinned: "sees void claims 1", v1alpha1.Direct: "sees void claims 1",
+			v1alpha1.Visible: "sees GPU-2,GPU-3 ", v1alpha1.Count: "counts 2"}[mode]
+		const none = "sees void "
+		want := map[string]string{"main": own, "watch": own, "log": none, "check": own, "side": own, "fetch": none}
 		if mode == v1alpha1.Count { // what runs next to it would have others
-			want["watch"], want["side"] = "", ""
+			want["watch"], want["side"] = none, none
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", mode, got, want)
@@ -160,7 +167,7 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 	case c.Args[len(c.Args)-1] != "--resume" || plugin || len(c.Resources.Limits) != 1 || len(c.Resources.Claims) != 1:
 		t.Errorf("container %+v", c)
 	case *p.Spec.ResourceClaims[0].ResourceClaimName != "train-2" || len(p.Spec.Containers) != 2 ||
-		len(p.Spec.Containers[1].Env) > 0:
+		len(p.Spec.Containers[1].Env) != 1:
 		t.Errorf("claims %+v, containers %+v", p.Spec.ResourceClaims, p.Spec.Containers)
 	case len(terms) != 2 || len(terms[0].MatchExpressions) != 1 || terms[0].MatchFields[0].Values[0] != "a" ||
 		terms[1].MatchFields[0].Values[0] != "a":

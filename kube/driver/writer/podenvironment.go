@@ -25,9 +25,6 @@ func (a *Attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.En
 		name, value, _ := strings.Cut(kv, "=")
 		add(name, value)
 	}
-	if a.mode == v1alpha1.Visible {
-		add(visibleGPUs, strings.Join(here.Devices, ","))
-	}
 	add("TRAINYARD_RUN_DIR", runDir)
 	for _, kv := range a.meeting(r, tj) {
 		add(kv[0], kv[1])

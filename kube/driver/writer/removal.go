@@ -58,13 +58,13 @@ func (o *Objects) removeRank(ctx context.Context, a *Attempt, r int) bool {
 func (o *Objects) deletePod(ctx context.Context, a *Attempt, key types.NamespacedName) (none, met bool, err error) {
 	p := new(corev1.Pod)
 	err = o.o.Client.Get(ctx, key, p)
-	if met = err == nil && observer.IsOf(p, a.UID); !met && client.IgnoreNotFound(err) == nil {
+	if met = err == nil && a.owns(p); !met && client.IgnoreNotFound(err) == nil {
 		p = new(corev1.Pod)
 		err = o.o.Reader.Get(ctx, key, p)
 	}
 	for try := 0; ; try++ {
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && !observer.IsOf(p, a.UID):
+		case apierrors.IsNotFound(err) || err == nil && !a.owns(p):
 			return true, met, nil
 		case err != nil:
 			return false, met, err
@@ -170,10 +170,10 @@ func (o *Objects) delete(ctx context.Context, a *Attempt, old client.Object) boo
 	return err == nil
 }
 
-// deleteOwn deletes the object of a name that belongs to the job of an attempt. What others have by that name stays: an
+// deleteOwn deletes the object of a name that the attempt has. What others have by that name stays: an
 // attempt may have failed to start because of it.
 func (o *Objects) deleteOwn(ctx context.Context, a *Attempt, old client.Object) error {
-	if err := o.findOwn(ctx, a, old); err != nil || !observer.IsOf(old, a.UID) {
+	if err := o.findOwn(ctx, a, old); err != nil || !a.owns(old) {
 		return client.IgnoreNotFound(err)
 	}
 	return o.deleteThis(ctx, old)
@@ -183,7 +183,7 @@ func (o *Objects) deleteOwn(ctx context.Context, a *Attempt, old client.Object) 
 func (o *Objects) findOwn(ctx context.Context, a *Attempt, old client.Object) error {
 	key := client.ObjectKeyFromObject(old)
 	_, unwatched := old.(*corev1.Service)
-	if !unwatched && o.o.Client.Get(ctx, key, old) == nil && observer.IsOf(old, a.UID) {
+	if !unwatched && o.o.Client.Get(ctx, key, old) == nil && a.owns(old) {
 		return nil
 	}
 	return o.o.Reader.Get(ctx, key, old)

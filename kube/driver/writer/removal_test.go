@@ -66,7 +66,8 @@ func newBench(t *testing.T, list ...client.Object) *bench {
 	})
 	b.w = NewWriters(nil, false, slog.New(slog.DiscardHandler))
 	b.o = NewObjects(Options{
-		Client: b, Reader: b, Look: func(k observer.Key) { b.look.Push(k) }, DeviceClass: objects.Driver,
+		Client: b, Reader: b, Made: observer.NewMade(),
+		Look: func(k observer.Key) { b.look.Push(k) }, DeviceClass: objects.Driver,
 	}, b.w)
 	t.Cleanup(b.w.Close)
 	return b

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
@@ -92,9 +91,8 @@ func (o *Objects) createPods(ctx context.Context, a *Attempt, tj *v1alpha1.Train
 }
 
 // create makes an object of an attempt and returns it as it is. It takes over one that is there already, an old one, if
-// that is of this very job.
-func (o *Objects) create(ctx context.Context, a *Attempt,
-	want client.Object,
+// that is what the attempt is to have.
+func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object,
 ) (there client.Object, old bool, err error) {
 	kind := kindOf(want)
 	err = o.writers.Write(ctx, func(ctx context.Context) error {
@@ -104,7 +102,7 @@ func (o *Objects) create(ctx context.Context, a *Attempt,
 			return refusal(made, want)
 		}
 		found := o.o.Reader.Get(ctx, client.ObjectKeyFromObject(want), there)
-		ours := observer.IsOf(there, a.UID)
+		ours := a.owns(there)
 		switch {
 		case found != nil:
 			return retry(found)
@@ -115,7 +113,17 @@ func (o *Objects) create(ctx context.Context, a *Attempt,
 		}
 		return nil
 	})
+	if err == nil {
+		o.note(there)
+	}
 	return there, old, err
+}
+
+// note notes that an object is ours.
+func (o *Objects) note(there client.Object) {
+	if keys := observer.KeysOf(there); len(keys) > 0 { // services are not looked at
+		o.o.Made.Note(keys[0], there.GetUID())
+	}
 }
 
 // isLeaving reports whether an object is about to go: it is being deleted, or it belongs to an earlier job of the name
@@ -147,6 +155,9 @@ func (o *Objects) joinClaim(ctx context.Context, a *Attempt, c Claim, tj *v1alph
 	want := a.claimObject(c, tj, o.o.DeviceClass)
 	err := o.o.Client.Create(ctx, want)
 	if !apierrors.IsAlreadyExists(err) {
+		if err == nil {
+			o.note(want)
+		}
 		return refusal(err, want)
 	}
 	there := new(resourcev1.ResourceClaim)
@@ -155,7 +166,7 @@ func (o *Objects) joinClaim(ctx context.Context, a *Attempt, c Claim, tj *v1alph
 		return retry(err)
 	case there.DeletionTimestamp != nil: // its last user left; it goes when the devices are given back
 		return retry(fmt.Errorf("claim %s is on its way out", want.Name))
-	case !claims.IsOurs(there):
+	case !observer.IsOfAnyJob(there) || !c.Is(there):
 		return Fatal(fmt.Errorf("claim %s is there already and belongs to someone else", want.Name))
 	case observer.IsOf(there, a.UID):
 		return nil
