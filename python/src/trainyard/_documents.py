@@ -14,6 +14,31 @@ class Ahead(TypedDict):
     state: str
 
 
+class _Attempt(TypedDict):
+    attempt: int
+    gpus: Optional[List[str]]
+    lost_s: float
+    marks: Optional[List[str]]
+    ordered: str
+    reason: str
+
+
+class Attempt(_Attempt, total=False):
+    batch: int
+    by: int
+    ended: str
+    outcome: str
+    stopped: str
+    up: str
+    work_from: str
+
+
+class Attempts(TypedDict):
+    attempts: Optional[List[Attempt]]
+    job: int
+    schema: str
+
+
 class Reason(TypedDict):
     a: float
     b: float
@@ -174,7 +199,7 @@ class GPU(_GPU, total=False):
     why: str
 
 
-class Info(TypedDict):
+class _Info(TypedDict):
     capabilities: Optional[List[str]]
     host: str
     pid: int
@@ -185,6 +210,21 @@ class Info(TypedDict):
     state: str
     system: str
     version: str
+
+
+class Info(_Info, total=False):
+    role: str
+    you: str
+
+
+class _Task(TypedDict):
+    first: int
+    index: int
+    size: int
+
+
+class Task(_Task, total=False):
+    at_once: int
 
 
 class _Job(TypedDict):
@@ -208,12 +248,14 @@ _JobWords = TypedDict("_JobWords", {"class": str}, total=False)
 
 
 class Job(_Job, _JobWords, total=False):
+    array: Task
     batch: int
     end: Within
     ended: str
     energy_j: float
     exit_code: int
     failure: Failure
+    group: str
     lost_s: float
     model: str
     outcome: str
@@ -242,6 +284,25 @@ class Jobs(TypedDict):
     system: str
     total: int
     unit: str
+
+
+class UserHours(TypedDict):
+    coming_up: float
+    redone: float
+    stopping: float
+    useful: float
+    user: str
+
+
+_LossesWords = TypedDict("_LossesWords", {"from": str}, total=False)
+
+
+class Losses(_LossesWords):
+    by_class: Dict[str, Any]
+    gpu_hours: float
+    schema: str
+    to: str
+    users: Optional[List[UserHours]]
 
 
 class _Node(TypedDict):
