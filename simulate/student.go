@@ -66,3 +66,17 @@ func studentAbove(t float64, freedom int) float64 {
 	}
 	return (1 - inside) / 2
 }
+
+// StudentRatio returns the exponential of a mean of logarithms with its 95 % interval; variance is that of the mean, NaN
+// where there is no interval.
+func StudentRatio(mean, variance float64, freedom int) Interval {
+	e := Interval{Mean: math.Exp(mean), Low: math.NaN(), High: math.NaN()}
+	if freedom > 0 && !math.IsNaN(variance) {
+		half := studentQuantile((1+confidence)/2, freedom) * math.Sqrt(variance)
+		e.Low, e.High = math.Exp(mean-half), math.Exp(mean+half)
+	}
+	return e
+}
+
+// StudentBeyond returns the probability that Student's t with so many degrees of freedom, > 0, is beyond -t or t.
+func StudentBeyond(t float64, freedom int) float64 { return 2 * studentAbove(math.Abs(t), freedom) }

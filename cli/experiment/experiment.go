@@ -44,6 +44,9 @@ func newExperiment() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if e.Name != "grounds" && o.Grounds != (groundsOptions{}) {
+				return term.Usagef("experiment %s: --ground, --check and --constants are for grounds alone", e.Name)
+			}
 			o.Progress = cmd.ErrOrStderr()
 			return e.Run(cmd.Context(), out, o)
 		},
@@ -52,6 +55,9 @@ func newExperiment() *cobra.Command {
 	fs.StringVar(&o.Data, "data", os.Getenv(dataVar),
 		"`FOLDER` of public traces (default: $"+dataVar+"; without, what needs none is run)")
 	fs.IntVar(&o.Seeds, "seeds", 0, "run seeds 1 to `N` (default: the experiment's own)")
+	fs.StringVar(&o.Grounds.Ground, "ground", "", "grounds: play the one of this `NAME` alone")
+	fs.BoolVar(&o.Grounds.Check, "check", false, "grounds: the half that was not used for choosing constants")
+	fs.StringVar(&o.Grounds.Constants, "constants", "", "grounds: `FILE` (YAML) of constants to try instead")
 	fs.BoolVar(&o.JSON, "json", false, "one JSON document")
 	fs.Lookup("data").DefValue = "" // the help text says it
 	return cmd

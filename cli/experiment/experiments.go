@@ -17,6 +17,8 @@ type Options struct {
 	Seeds int    // how many seeds, from 1 on
 	JSON  bool   // one document instead of tables
 
+	Grounds groundsOptions // of the experiment grounds alone
+
 	Progress io.Writer // hears how far an experiment of many minutes has come; nil: not reported
 }
 
@@ -28,6 +30,8 @@ var Experiments = []Experiment{
 	{"eaco", "EaCO against fifo, fifo-packed and gandiva: energy with idle nodes awake and asleep", eacoExperiment},
 	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count",
 		elasticExperiment},
+	{"grounds", "worth against the best of each paper's systems on its own ground: matrix, verdicts, gate",
+		groundsExperiment},
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters",
 		palExperiment},
 	{"unsaved", "Jobs that never save under the five systems: stopped for others, or left alone", unsavedExperiment},

@@ -1,6 +1,7 @@
 package remaining
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -47,6 +48,12 @@ const (
 	slowGrid  = 60 * time.Minute // while none ends
 	mostFresh = 64               // ends after which there are new laws at the latest
 )
+
+// Constants names the constants of sizes that are learned, with their values.
+func Constants() string {
+	return fmt.Sprintf("Levels:%d MostKinds:%d Shrink:%d Cold:%v Grid:%v SlowGrid:%v MostFresh:%d Window:%d", levels,
+		mostKinds, shrink, Cold, grid, slowGrid, mostFresh, Window)
+}
 
 // kind is a group of jobs that are taken to be alike.
 type kind struct {

@@ -12,6 +12,7 @@ import (
 // is served is placed on a ledger of its own, so that no grant is given that has no place.
 type auction struct {
 	v       *sched.View
+	c       *Constants
 	place   sched.Placer
 	market  step.Market
 	price   float64 // of a GPU
@@ -36,7 +37,8 @@ type ask struct {
 	by int
 }
 
-func (x *auction) begin(v *sched.View, place sched.Placer, m step.Market, price float64, free int) {
+func (x *auction) begin(v *sched.View, c *Constants, place sched.Placer, m step.Market, price float64, free int) {
+	x.c = c
 	x.v, x.place, x.market, x.price, x.free = v, place, m, price, free
 	x.first, x.kept, x.fresh, x.sorted = -1, false, false, false
 	x.bidders, x.queue, x.givers = x.bidders[:0], x.queue[:0], x.givers[:0]
@@ -88,14 +90,14 @@ func (x *auction) bars(b *bidder) bool { return x.kept && b.stays }
 func (x *auction) starve(m *jobMemory, price float64) {
 	now := max(x.v.Now, 1)
 	switch {
-	case m.kept > 0 && now.Sub(m.kept) >= keepFor:
+	case m.kept > 0 && now.Sub(m.kept) >= x.c.KeepFor:
 		m.starved, m.kept = now, 0
 	case m.kept > 0:
 		x.kept = true
 	case price < x.price:
 	case m.starved == 0:
 		m.starved = now
-	case now.Sub(m.starved) >= keepAfter && x.first < 0 && !x.kept:
+	case now.Sub(m.starved) >= x.c.KeepAfter && x.first < 0 && !x.kept:
 		m.kept, x.kept = now, true
 	}
 }

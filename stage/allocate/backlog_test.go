@@ -32,20 +32,20 @@ func TestLoad(t *testing.T) {
 	var burst, steady backlog
 	now := sched.Time(0).Add(time.Hour)
 	for i := range 100 {
-		burst.note(now, 3600)
-		steady.note(now.Add(time.Duration(i)*6*time.Minute), 3600)
+		burst.note(&chosen, now, 3600)
+		steady.note(&chosen, now.Add(time.Duration(i)*6*time.Minute), 3600)
 	}
-	if got := burst.load(now, 4); got != 0 {
+	if got := burst.load(&chosen, now, 4); got != 0 {
 		t.Errorf("load %v of a burst, want none", got)
 	}
 	end := now.Add(99 * 6 * time.Minute)
-	if got := steady.load(end, 10); math.Abs(got-1) > 0.02 { // ten an hour, each an hour of one GPU, for ten GPUs
+	if got := steady.load(&chosen, end, 10); math.Abs(got-1) > 0.02 { // ten an hour, each an hour of one GPU, for ten GPUs
 		t.Errorf("load %v, want 1", got)
 	}
-	if got := steady.load(end.Add(7*time.Hour), 10); got != 0 {
+	if got := steady.load(&chosen, end.Add(7*time.Hour), 10); got != 0 {
 		t.Errorf("load %v seven hours later", got)
 	}
-	if steady.load(end, 0) != 0 {
+	if steady.load(&chosen, end, 0) != 0 {
 		t.Error("a load on no GPUs")
 	}
 }
@@ -54,16 +54,16 @@ func TestLoad(t *testing.T) {
 func TestHorizonFallsSlowly(t *testing.T) {
 	var b backlog
 	now := sched.Time(0).Add(time.Minute)
-	if got := b.horizon(now, 80000, 8); math.Abs(math.Log2(got/10000)) > 1./8 {
+	if got := b.horizon(&chosen, now, 80000, 8); math.Abs(math.Log2(got/10000)) > 1./8 {
 		t.Errorf("horizon %v, want about 10000", got)
 	}
-	if got := b.horizon(now, 800000, 8); math.Abs(math.Log2(got/100000)) > 1./8 {
+	if got := b.horizon(&chosen, now, 800000, 8); math.Abs(math.Log2(got/100000)) > 1./8 {
 		t.Errorf("horizon %v, want about 100000 at once", got)
 	}
 	top := b.level
 	for i := range 4 * 24 { // a day of five minutes with much work, five with little
 		now = now.Add(5 * time.Minute)
-		b.horizon(now, []float64{1000, 800000}[i%2], 8)
+		b.horizon(&chosen, now, []float64{1000, 800000}[i%2], 8)
 		if b.level < top-2 || b.level > top {
 			t.Fatalf("level %d, want %d or at most two less", b.level, top)
 		}
@@ -71,7 +71,7 @@ func TestHorizonFallsSlowly(t *testing.T) {
 	for range top {
 		now = now.Add(15 * time.Minute)
 		was := b.level
-		if b.horizon(now, 0, 8); was-b.level > 1 {
+		if b.horizon(&chosen, now, 0, 8); was-b.level > 1 {
 			t.Fatalf("from level %d to %d at once", was, b.level)
 		}
 	}
@@ -79,6 +79,8 @@ func TestHorizonFallsSlowly(t *testing.T) {
 		t.Errorf("level %d in the end, want 0", b.level)
 	}
 }
+
+var chosen = Chosen()
 
 // Ensure that weights are what priorities, waiting and deadlines make them, and finite whatever they are.
 func TestWeights(t *testing.T) {
@@ -99,7 +101,7 @@ func TestWeights(t *testing.T) {
 		{job(0, 0, now.Add(-hour/2)), 8.5}, // half of the time gone that it takes
 		{job(0, 0, now.Add(-9*hour)), 1},   // missed long ago
 	} {
-		if got := weightOf(now, &c.job, 3600, 3600); math.Abs(got-c.want) > 1e-9 {
+		if got := weightOf(&chosen, now, &c.job, 3600, 3600); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: weight %v, want %v", *c.job.Spec, got, c.want)
 		}
 	}

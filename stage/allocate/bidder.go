@@ -71,7 +71,7 @@ func (a *Clear) widest(v *sched.View, c *Claim) int {
 }
 
 // held returns the effective work that counts of a job that could have e left, in seconds. While it runs, work that
-// rises is held at its reference until it is holdFor times that, which is the next reference: that a job was not
+// rises is held at its reference until it is HoldFor times that, which is the next reference: that a job was not
 // lucky yet does not have it stopped at once.
 func (a *Clear) held(job *sched.Job, j sched.JobID, e float64) float64 {
 	for int(j) >= len(a.memory) {
@@ -82,14 +82,11 @@ func (a *Clear) held(job *sched.Job, j sched.JobID, e float64) float64 {
 		m.reference = 0
 		return e
 	}
-	if m.reference == 0 || e >= float64(holdFor*m.reference) {
+	if m.reference == 0 || e >= float64(a.Constants.HoldFor*m.reference) {
 		m.reference = e
 	}
 	return min(e, m.reference)
 }
-
-// holdFor is how many times its reference the work of a running job must be to count again.
-const holdFor = 4
 
 // ends returns the seconds until the job ends as it asked to run.
 func (b *bidder) ends(job *sched.Job) float64 { return b.mean / b.claim.asked(job.Unit()) }

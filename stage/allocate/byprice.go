@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"slices"
-	"time"
 
 	"github.com/trainyard/trainyard/model/price/step"
 	"github.com/trainyard/trainyard/sched"
@@ -29,10 +28,11 @@ type Sizes interface {
 //
 // Source: ours; docs/papers/combined.md.
 type Clear struct {
-	Rates    *Rates
-	Sizes    Sizes
-	Place    sched.Placer // by which jobs are placed afterwards
-	Explored *Explored    // widths that were tried; nil = the speed at all widths is known
+	Constants Constants
+	Rates     *Rates
+	Sizes     Sizes
+	Place     sched.Placer // by which jobs are placed afterwards
+	Explored  *Explored    // widths that were tried; nil = the speed at all widths is known
 
 	// What it remembers.
 	backlog backlog
@@ -65,17 +65,11 @@ var (
 	_ sched.Observer  = (*Clear)(nil)
 )
 
-// After so long a job that is worth the price has GPUs kept for it, for so long.
-const (
-	keepAfter = time.Hour
-	keepFor   = 24 * time.Hour
-)
-
 // Observe learns how much work arrives.
 func (a *Clear) Observe(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.JobArrived {
 		_, m := a.Sizes.Left(v, e.Job)
-		a.backlog.note(v.Now, float64(m*float64(v.Jobs[e.Job].Spec.GPUs.Want)))
+		a.backlog.note(&a.Constants, v.Now, float64(m*float64(v.Jobs[e.Job].Spec.GPUs.Want)))
 	}
 	if e.Kind == sched.AttemptEnded && v.Jobs[e.Job].State == sched.Done && int(e.Job) < len(a.memory) {
 		a.memory[e.Job] = jobMemory{}
@@ -94,7 +88,7 @@ func (a *Clear) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sc
 	for _, n := range room {
 		gpus += max(int(n), 0)
 	}
-	a.horizon = a.backlog.horizon(v.Now, left, gpus)
+	a.horizon = a.backlog.horizon(&a.Constants, v.Now, left, gpus)
 	a.prices = a.prices[:0]
 	for t := range room {
 		dst = a.divide(v, sched.TypeID(t), int(room[t]), d, dst)
@@ -166,7 +160,7 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 	held := 0
 	for _, i := range a.by[t] {
 		b := &a.bidders[i]
-		b.weight = weightOf(v.Now, &v.Jobs[b.claim.ID], a.horizon, b.ends(&v.Jobs[b.claim.ID]))
+		b.weight = weightOf(&a.Constants, v.Now, &v.Jobs[b.claim.ID], a.horizon, b.ends(&v.Jobs[b.claim.ID]))
 		a.jobs = append(a.jobs, b.priced())
 		a.typeOf.set(b.claim.ID, t)
 		held += b.width
@@ -174,7 +168,7 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 	cleared := a.clearing.Clear(market, a.jobs, max(room, 0))
 	a.prices = append(a.prices, cleared.Price)
 	x := &a.auction
-	x.begin(v, a.Place, market, cleared.Price, room-held)
+	x.begin(v, &a.Constants, a.Place, market, cleared.Price, room-held)
 	for n, i := range a.by[t] {
 		b := &a.bidders[i]
 		b.curve = a.clearing.Curve(n)

@@ -81,13 +81,10 @@ func (x *auction) gives(g *giver, by int) bool {
 	return g.by != by && g.From < b.width && (!b.moved || b.stopped)
 }
 
-// above is how many times its own price that of another's step must be for a giver: less is noise.
-const above = 1 + 1./32
-
 // dear reports whether a giver's step is worth about as much as one that lacks GPUs, or more. Nothing is too dear for
 // the bidder for whom GPUs are kept.
 func (x *auction) dear(g *giver, s *ask) bool {
-	return s.by != x.first && !(float64(g.Price*above) < s.Price)
+	return s.by != x.first && !(float64(g.Price*x.c.Above) < s.Price)
 }
 
 // choose chooses the cheapest givers of what a step lacks.

@@ -40,7 +40,7 @@ const (
 func Stages(k Known, p Params) pipeline.Stages {
 	rates := &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, LR: p.LR, Most: p.Most, Horizon: horizon,
 		Unsaved: p.Unsaved}
-	clear := &allocate.Clear{Rates: rates, Sizes: k.Work}
+	clear := &allocate.Clear{Constants: allocate.Chosen(), Rates: rates, Sizes: k.Work}
 	where := &place.OneType{By: p.Place, Of: clear.TypeOf}
 	clear.Place = where
 	s := pipeline.Stages{Order: order.FIFO{}, Place: where, Allocate: clear, Quantum: quantum,

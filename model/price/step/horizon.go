@@ -1,5 +1,7 @@
 package step
 
+import "fmt"
+
 // Bounds of a horizon, in seconds, and the most that load counts for.
 const (
 	shortest = 60
@@ -40,4 +42,9 @@ func Level(at int, horizon float64) int {
 		level++
 	}
 	return level
+}
+
+// Constants names the constants of horizons, with their values.
+func Constants() string {
+	return fmt.Sprintf("Shortest:%v Longest:%v MostLoad:%v", shortest, longest, mostLoad)
 }
