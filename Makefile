@@ -62,6 +62,21 @@ trust: build ## show on real processes what README promises: kills, a full disk,
 	$(GO) build -o bin/trust ./tools/trust
 	bin/trust -bin bin
 
+.PHONY: worth
+worth: build ## show what worth decides: on the grounds of others, on a trace, and on ten real jobs (a minute of CPU)
+	@echo '== the half of all grounds for choosing, three seeds (traces: TRAINYARD_DATA, else what needs none)'
+	$(BIN) experiment grounds --seeds 3
+	@rm -rf bin/worth.state bin/worth && mkdir -p bin/worth
+	@echo '== a trace on two types of GPU; the reasons in its log; every decision once more'
+	$(BIN) simulate --trace examples/testbed.csv --cluster examples/mixed.yaml --system worth,tiresias-las \
+		--events-out bin/worth/log.jsonl
+	@for code in started preempted; do grep -m 1 "\"code\":\"$$code\"" bin/worth/log.worth.jsonl; done
+	$(BIN) replay bin/worth/log.worth.jsonl
+	@echo '== ten real jobs on four slots, and what others would have made of them'
+	@$(BIN) run examples/worth.yaml --slots 4 --state bin/worth.state --system worth --set '*.min_run=0' \
+		--events-out bin/worth/live.jsonl & run=$$!; sleep 6; $(BIN) why wide --state bin/worth.state || true; wait $$run
+	$(BIN) whatif --log bin/worth/live.jsonl --system tiresias-las,elastic
+
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
@@ -206,5 +221,5 @@ tools: ## install the linter in bin/tools, if this version is not there
 
 .PHONY: clean
 clean: ## remove what was built; the linter and Kubernetes stay in bin/tools and bin/kube
-	rm -rf $(BIN) bin/trainer bin/run.state bin/compare.html bin/run.html bin/shots bin/browser-trainyard dist
+	rm -rf $(BIN) bin/trainer bin/run.state bin/worth bin/worth.state bin/compare.html bin/run.html bin/shots bin/browser-trainyard dist
 	find . -name .git -prune -o \( -name '*.test' -o -name '*.prof' \) -type f -exec rm -f {} +

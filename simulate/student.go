@@ -67,8 +67,8 @@ func studentAbove(t float64, freedom int) float64 {
 	return (1 - inside) / 2
 }
 
-// StudentRatio returns the exponential of a mean of logarithms with its 95 % interval; variance is that of the mean, NaN
-// where there is no interval.
+// StudentRatio returns the exponential of a mean of logarithms with its 95 % interval; variance is that of the mean,
+// NaN where there is no interval.
 func StudentRatio(mean, variance float64, freedom int) Interval {
 	e := Interval{Mean: math.Exp(mean), Low: math.NaN(), High: math.NaN()}
 	if freedom > 0 && !math.IsNaN(variance) {

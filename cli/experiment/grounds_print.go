@@ -8,17 +8,18 @@ import (
 // text returns the matrix, the verdicts, and what they follow from.
 func (m *groundsDoc) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Half       %s; %d simulations of %d set of constants, %s\n", m.Half, m.Runs, m.Sets, m.Constants)
-	b.WriteString("Ratio      mean completion time of worth, which learns sizes, over that of the system named; 95 %\n" +
-		"           intervals by t of logarithms, p after Holm over all rows\n")
+	fmt.Fprintf(&b, "Half       %s; %d simulations of %d set of constants, %s\n", m.Half, m.Runs, m.Sets,
+		m.Constants)
+	b.WriteString("Ratio      mean completion time of worth, which learns sizes, over that of the system named;\n" +
+		"           95 % intervals by t of logarithms, p after Holm over all rows\n")
 	for _, g := range m.Grounds {
 		fmt.Fprintf(&b, "\n%s: %s", g.Name, g.Verdict)
 		if g.NotPlayed != "" {
 			fmt.Fprintf(&b, ": %s\n", g.NotPlayed)
 			continue
 		}
-		if g.Pooled.Mean > 0 {
-			fmt.Fprintf(&b, ", %v over all rows", g.Pooled)
+		if g.Pooled != nil {
+			fmt.Fprintf(&b, ", %v over all rows", *g.Pooled)
 		}
 		b.WriteString("\n")
 		for _, r := range g.Rows {
@@ -42,8 +43,8 @@ func (r *rowDoc) print(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s\n    %s\n", r.Name, r.Verdict)
 		return
 	}
-	fmt.Fprintf(b, "  %s\n    %-38s %-24v %s; n %d, p %.3g, p99 %.2f, longest wait %.2f\n", r.Name, "over "+r.Best, r.Ratio,
-		r.Verdict, r.Pairs, r.P, r.P99, r.Longest)
+	fmt.Fprintf(b, "  %s\n    %-38s %-24v %s; n %d, p %.3g, p99 %.2f, longest wait %.2f\n", r.Name, "over "+r.Best,
+		r.Ratio, r.Verdict, r.Pairs, r.P, r.P99, r.Longest)
 	for _, o := range r.Others {
 		note := "over the same"
 		if o.Knows != "" {

@@ -41,11 +41,12 @@ type groundsDoc struct {
 }
 
 type groundDoc struct {
-	Name      string            `json:"name"`
-	NotPlayed string            `json:"not_played,omitempty"`
-	Rows      []*rowDoc         `json:"rows"`
-	Pooled    simulate.Interval `json:"pooled"` // geometric mean over rows, each once
-	Verdict   string            `json:"verdict"`
+	Name      string    `json:"name"`
+	NotPlayed string    `json:"not_played,omitempty"`
+	Rows      []*rowDoc `json:"rows"`
+	// Pooled is the geometric mean of the ratios of all rows, each once; nil: not all were played.
+	Pooled  *simulate.Interval `json:"pooled"`
+	Verdict string             `json:"verdict"`
 }
 
 type rowDoc struct {
@@ -72,7 +73,7 @@ type rowDoc struct {
 type otherDoc struct {
 	Name  string            `json:"name"`
 	Ratio simulate.Interval `json:"ratio"`
-	Knows string            `json:"knows,omitempty"` // what it is told that others learn
+	Knows string            `json:"knows,omitempty"` // what it is given that others learn
 }
 
 // sample is the mean of logarithms of ratios, with what its interval follows from.
@@ -310,7 +311,6 @@ func (r *rowDoc) gate() string {
 
 // judge gives a ground its verdict.
 func (g *groundDoc) judge() {
-	g.Pooled = simulate.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
 	if g.NotPlayed != "" {
 		g.Verdict = "not played"
 		return
@@ -330,8 +330,9 @@ func (g *groundDoc) judge() {
 		g.Verdict = fmt.Sprintf("none: %d of %d rows lack their traces", missing, len(g.Rows))
 		return
 	}
-	g.Pooled = pooled(all).interval()
-	reached := g.Pooled.High < 1
+	mean := pooled(all).interval()
+	g.Pooled = &mean
+	reached := mean.High < 1
 	for bar, rows := range byBar {
 		reached = reached && math.Exp(pooled(rows).mean) <= 1-bar
 	}

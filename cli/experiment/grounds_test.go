@@ -93,8 +93,8 @@ func TestGroundsRule(t *testing.T) {
 		m.judge()
 		rows := c.grounds[len(c.grounds)-1].Rows
 		if got := rows[len(rows)-1]; got.Verdict != c.verdict || m.Wins != c.wins || len(m.Failed) != c.failed {
-			t.Errorf("%s: verdict %q (%v, p %v), wins %v, gate %q; want %q, %v, %d failed", c.name, got.Verdict, got.Ratio,
-				got.P, m.Wins, m.Failed, c.verdict, c.wins, c.failed)
+			t.Errorf("%s: verdict %q (%v, p %v), wins %v, gate %q; want %q, %v, %d failed", c.name, got.Verdict,
+				got.Ratio, got.P, m.Wins, m.Failed, c.verdict, c.wins, c.failed)
 		}
 		if c.name == "missing" && !strings.Contains(m.Grounds[0].Verdict, "1 of 2 rows lack their traces") {
 			t.Errorf("missing: ground %q", m.Grounds[0].Verdict)

@@ -39,7 +39,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("load %v of a burst, want none", got)
 	}
 	end := now.Add(99 * 6 * time.Minute)
-	if got := steady.load(&chosen, end, 10); math.Abs(got-1) > 0.02 { // ten an hour, each an hour of one GPU, for ten GPUs
+	if got := steady.load(&chosen, end, 10); math.Abs(got-1) > 0.02 { // ten GPU-hours an hour, for ten GPUs
 		t.Errorf("load %v, want 1", got)
 	}
 	if got := steady.load(&chosen, end.Add(7*time.Hour), 10); got != 0 {
