@@ -45,7 +45,7 @@ type ServeOptions struct {
 	// for so long.
 	Lease   time.Duration
 	Metrics string // address of the metrics; "" = none
-	Health  string // address of /healthz and /readyz; "" = none
+	Health  string // address of /healthz, which fails once decisions are stuck, and /readyz; "" = none
 	Observe bool   // decides and reports, and writes nothing
 	Version string
 	Log     *slog.Logger
@@ -55,6 +55,8 @@ type ServeOptions struct {
 	Report        time.Duration // how often progress is reported, at most; 0 = the driver's default
 	// Host is called with what answers those who ask how jobs stand, see Options; nil: no one asks.
 	Host func(*host.Host)
+
+	pulse *pulse // of the leader
 }
 
 // Scheme knows all types that are used.
@@ -91,6 +93,7 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	if err := defined(m.GetRESTMapper()); err != nil {
 		return err
 	}
+	o.pulse = &pulse{clock: time.Now}
 	figures := NewMetrics()
 	if o.Metrics != "" {
 		if err := metrics.Registry.Register(figures); err != nil {
@@ -99,7 +102,7 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 		defer metrics.Registry.Unregister(figures)
 	}
 	if o.Health != "" {
-		if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		if err := m.AddHealthzCheck("decisions", o.pulse.check); err != nil {
 			return err
 		}
 		if err := m.AddReadyzCheck("ping", healthz.Ping); err != nil {
@@ -218,7 +221,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 	if s.Policy.Progress == "logs" && !o.Observe {
 		d.Follower = follower
 	}
-	return driver.New(d), nil
+	return &beating{driver.New(d), o.pulse}, nil
 }
 
 var _ sched.Driver = (*driver.Driver)(nil)
