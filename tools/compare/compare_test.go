@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -131,5 +132,20 @@ func TestBenchmarksAreThere(t *testing.T) {
 		if _, err := tr.find(m[1], strings.Split(strings.ReplaceAll(m[2], `"`, ""), ", ")); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Ensure that what is short is repeated, and its mean is what counts.
+func TestRepeated(t *testing.T) {
+	for took, want := range map[float64]int{0.3: 1, 0.06: 4, 0.001: 20} {
+		n := 0
+		got, err := repeated(func() (figures, error) { n++; return figures{"CPU s": took, "allocs/op": 7}, nil })
+		if err != nil || n != want || math.Abs(got["CPU s"]-took) > 1e-9 || got["allocs/op"] != 7 {
+			t.Errorf("%v CPU s: %d times, %v, %v, want %d times and the mean", took, n, got, err, want)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := repeated(func() (figures, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
 	}
 }

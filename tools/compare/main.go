@@ -12,8 +12,8 @@
 // more than the spread. The size of the binary (1 %) and the CPU of a cold build (5 %) are workloads, too. The exit
 // code is 1 when something got slower or could not be measured.
 //
-// What needs shared data or a Kubernetes control plane is left out, with a line that says so, where there is none; set
-// TRAINYARD_DATA and TRAINYARD_KUBE_BINS.
+// What needs shared data or a Kubernetes control plane is left out, with a line that says so, where there is none. Data
+// is that of TRAINYARD_DATA; a control plane that of TRAINYARD_KUBE_BINS, else of bin/kube/current.
 package main
 
 import (
@@ -91,7 +91,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		}
 	}
 	in := &inputs{dir: filepath.Join(scratch, "in"), head: head, data: os.Getenv("TRAINYARD_DATA"),
-		kube: os.Getenv("TRAINYARD_KUBE_BINS")}
+		kube: binaries(head)}
 	if err := in.prepare(ctx, base.binary()); err != nil {
 		return err
 	}
@@ -129,6 +129,19 @@ func compare(ctx context.Context, out io.Writer, o options, only *regexp.Regexp,
 		return errSlower
 	}
 	return nil
+}
+
+// binaries returns the folder of the binaries of a control plane, as the tests of the tree find it; empty if there is
+// none.
+func binaries(head string) string {
+	if dir := os.Getenv("TRAINYARD_KUBE_BINS"); dir != "" {
+		return dir
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Join(head, "bin", "kube", "current"))
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 func oneLine(err error) string {
