@@ -328,6 +328,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte, heade
 // failed is the error of a request that was not answered.
 func (c *Client) failed(ctx context.Context, err error) error {
 	late, command, stranger := net.Error(nil), (*commandError)(nil), (*strangerError)(nil)
+	other := (*tls.CertificateVerificationError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -337,6 +338,9 @@ func (c *Client) failed(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w: it does not answer; is it stopped?", c.name, ErrNoManager)
 	case errors.As(err, &stranger):
 		return fmt.Errorf("%s: %w", c.name, stranger)
+	case errors.As(err, &other):
+		return fmt.Errorf("%s: %w that can be trusted: its certificate is not the one wanted (%w); name who signed it "+
+			"by `trainyard context add --ca`", c.name, ErrNoManager, other.Err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: its socket is not open to you", c.name, ErrForbidden)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // Ensure that a context that leads nowhere, or a file of contexts that is not to be used, is one clear error with its
@@ -67,6 +73,49 @@ func TestContextMistakes(t *testing.T) {
 			t.Errorf("%s: code %d, want %d; stderr %q, want one line with %q; stdout %q", c.name, code, c.code, stderr,
 				c.want, stdout)
 		}
+	}
+}
+
+// Ensure that a server that shows a certificate of another than the context names is one clear error, and is asked
+// nothing.
+func TestContextOtherCertificate(t *testing.T) {
+	asked := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("TRAINYARD_STATE", "")
+	file := filepath.Join(config, "trainyard", "contexts.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "contexts:\n  - {name: other, server: \"" + server.URL + "\"}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"ps", "cancel 3"} {
+		code, stdout, stderr := command(t, append(strings.Fields(verb), "--context", "other")...)
+		if code != term.ExitUnreachable || stdout != "" || !strings.Contains(stderr, server.Listener.Addr().String()) ||
+			!strings.Contains(stderr, "--ca") || strings.Contains(stderr, "/v1/") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q, want 6 and one line that says what to do", verb, code, stdout, stderr)
+		}
+	}
+	if asked {
+		t.Error("it was asked something")
+	}
+}
+
+// Ensure that a command that gives no connection, and does not end, is one clear error in the end.
+func TestContextCommandHangs(t *testing.T) {
+	t.Parallel()
+	b := newBystander(t, t.TempDir())
+	b.types(term.ExitOK, "context", "add", "hangs", "--command", "sleep 600")
+	got := b.types(term.ExitUnreachable, "--context", "hangs", "ps")
+	if !strings.Contains(got, "context hangs: ") || !strings.Contains(got, "does not answer") ||
+		strings.Count(got, "\n") != 1 {
+		t.Errorf("%q, want one line that says that it does not answer", got)
 	}
 }
 
