@@ -126,9 +126,11 @@ func benchmarks(in *inputs) []*workload {
 	var list []*workload
 	for _, b := range []benchmark{
 		{name: "decision", function: "BenchmarkDecision", sub: "tiresias-las", times: "1x", hints: []string{"bench"}},
-		{name: "log-write", function: "BenchmarkWriter", was: "BenchmarkLogWriter", times: "3000000x", hints: []string{"eventlog", "engine"}},
+		{name: "log-write", function: "BenchmarkWriter", times: "3000000x", hints: []string{"eventlog", "engine"},
+			was: "BenchmarkLogWriter"},
 		{name: "log-hash", function: "BenchmarkHash", times: "10000000x", hints: []string{"eventlog", "engine"}},
-		{name: "log-read", function: "BenchmarkReader", was: "BenchmarkLogReader", times: "10x", hints: []string{"eventlog", "engine"}},
+		{name: "log-read", function: "BenchmarkReader", times: "10x", hints: []string{"eventlog", "engine"},
+			was: "BenchmarkLogReader"},
 		{name: "recovery", function: "BenchmarkOpen", sub: "events=1050000", times: "1x",
 			hints: []string{"manager", "host"}},
 		{name: "submit", function: "BenchmarkSubmit", times: "5000x", hints: []string{"crashtest"}},
