@@ -35,8 +35,6 @@ var exceptions = []exception{
 		"tests of two packages, on types of this one"},
 	{"reached", "api/client.go", "api.Client.DrainNode", "programs that use the client drain one node of several " +
 		"by it"},
-	{"reached", "model/price/clear.go", "model/price...", "docs/papers/boa.md claims it: the price on a fixed " +
-		"cluster, to which tests hold that of steps"},
 	{"reached", "model/elastic/dptable.go", "model/elastic...", "the division by the definition, to which tests of " +
 		"two packages hold the solver"},
 }

@@ -6,7 +6,6 @@
 //
 //   - Frontier sorts the steps of all chains by what they save per cost: the least mean delay for every budget, the
 //     price at which a budget is spent, and what one more GPU would save;
-//   - Clearing finds the price at which the jobs present hold just so many GPUs;
 //   - Class is a kind of job that goes through phases and loses time at every start and change of width; Class.Best and
 //     Class.Paths find its optimal paths, and Exact a plan for all classes;
 //   - Glue and EqualWidth are other ways to choose widths, to compare with;

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/model/price"
+	"github.com/trainyard/trainyard/model/price/clearing"
 	"github.com/trainyard/trainyard/model/price/step"
 )
 
@@ -279,14 +280,14 @@ func TestAtTheFloorItIsBOA(t *testing.T) {
 	}
 }
 
-// Ensure that with an infinite horizon and no floor the steps are those of price.Clearing, whatever the sizes.
+// Ensure that with an infinite horizon and no floor the steps are those of clearing.Clearing, whatever the sizes.
 func TestForEverItIsClearing(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
 	var ours step.Clearing
-	var theirs price.Clearing
+	var theirs clearing.Clearing
 	for range 500 {
 		var jobs []step.Job
-		var bidders []price.Bidder
+		var bidders []clearing.Bidder
 		for range 1 + rng.Intn(12) {
 			j := random(rng)
 			j.Restart, j.Held = 0, 0
@@ -297,7 +298,7 @@ func TestForEverItIsClearing(t *testing.T) {
 					points = append(points, price.Point{Cost: float64(k) / s, Delay: 1 / s, Option: k})
 				}
 			}
-			bidders = append(bidders, price.Bidder{Hull: price.Hull(points), Weight: j.Weight})
+			bidders = append(bidders, clearing.Bidder{Hull: price.Hull(points), Weight: j.Weight})
 		}
 		room := rng.Intn(20 * len(jobs))
 		want := theirs.Clear(bidders, float64(room))
@@ -308,7 +309,7 @@ func TestForEverItIsClearing(t *testing.T) {
 		left := room - int(math.Round(want.Held))
 		for i, at := range want.At {
 			if k := bidders[i].Hull[at].Option; got.Widths[i] < k || got.Widths[i] > k+left {
-				t.Fatalf("job %d has %d GPUs, by price.Clearing %d with %d left", i, got.Widths[i], k, left)
+				t.Fatalf("job %d has %d GPUs, by clearing.Clearing %d with %d left", i, got.Widths[i], k, left)
 			}
 		}
 	}

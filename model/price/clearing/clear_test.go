@@ -1,13 +1,22 @@
-package price
+package clearing
 
 import (
+	"math"
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/trainyard/trainyard/model/price"
 )
 
+// step is a step of a hull.
+type step struct {
+	unit, from int
+	worth      float64
+}
+
 // clearNaively does what Clear does by sorting all steps.
-func clearNaively(jobs []Bidder, gpus int) (at []int, price float64, held int) {
+func clearNaively(jobs []Bidder, gpus int) (at []int, most float64, held int) {
 	at = make([]int, len(jobs))
 	for j := range jobs {
 		at[j] = -1
@@ -21,7 +30,7 @@ func clearNaively(jobs []Bidder, gpus int) (at []int, price float64, held int) {
 	var steps []step
 	for j, job := range jobs {
 		for i := range len(job.Hull) - 1 {
-			steps = append(steps, step{j, i, job.Weight * Worth(job.Hull, i)})
+			steps = append(steps, step{j, i, job.Weight * price.Worth(job.Hull, i)})
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b step) int {
@@ -45,15 +54,15 @@ func clearNaively(jobs []Bidder, gpus int) (at []int, price float64, held int) {
 
 // crowd returns jobs of ten kinds with hulls of their own; Option is the width.
 func crowd(rng *rand.Rand, n int) []Bidder {
-	var kinds [][]Point
+	var kinds [][]price.Point
 	for range 10 {
-		var points []Point
+		var points []price.Point
 		speed := 1.0
 		for k := 1; k <= 17; k++ {
-			points = append(points, Point{float64(k) / speed, 1 / speed, k})
+			points = append(points, price.Point{Cost: float64(k) / speed, Delay: 1 / speed, Option: k})
 			speed += 0.9*rng.Float64() + 0.1
 		}
-		kinds = append(kinds, Hull(points))
+		kinds = append(kinds, price.Hull(points))
 	}
 	jobs := make([]Bidder, n)
 	for j := range jobs {
@@ -70,13 +79,14 @@ func TestClearTwin(t *testing.T) {
 		jobs := crowd(rng, rng.Intn(60))
 		gpus := rng.Intn(400)
 		out := c.Clear(jobs, float64(gpus))
-		at, price, held := clearNaively(jobs, gpus)
-		if !slices.Equal(out.At, at) || out.Price != price || !near(out.Held, float64(held), 1e-9) {
+		at, most, held := clearNaively(jobs, gpus)
+		if !slices.Equal(out.At, at) || out.Price != most ||
+			math.Abs(out.Held-float64(held)) > 1e-9*max(1, float64(held)) {
 			t.Fatalf("%d jobs on %d GPUs: price %v, %v GPUs, %v\nwant %v, %v, %v", len(jobs), gpus, out.Price, out.Held,
-				out.At, price, held, at)
+				out.At, most, held, at)
 		}
 		for j := range jobs {
-			if out.Short == 0 && out.At[j] < At(jobs[j].Hull, jobs[j].Weight, out.Price) {
+			if out.Short == 0 && out.At[j] < price.At(jobs[j].Hull, jobs[j].Weight, out.Price) {
 				t.Fatalf("job %d has %d, less than at the price", j, out.At[j])
 			}
 		}
@@ -87,23 +97,24 @@ func TestClearTwin(t *testing.T) {
 func TestClearTwoPowerLaws(t *testing.T) {
 	var jobs []Bidder
 	for _, p := range []float64{0.5, 0.8} {
-		var points []Point
+		var points []price.Point
 		for k := 1; k <= 100; k++ {
-			s := Power{p}.Speed(float64(k))
-			points = append(points, Point{float64(k) / s, 1 / s, k})
+			s := price.Power{Exponent: p}.Speed(float64(k))
+			points = append(points, price.Point{Cost: float64(k) / s, Delay: 1 / s, Option: k})
 		}
-		jobs = append(jobs, Bidder{Hull(points), 1})
+		jobs = append(jobs, Bidder{price.Hull(points), 1})
 	}
 	var c Clearing
 	out := c.Clear(jobs, 80)
-	if jobs[0].Hull[out.At[0]].Option != 16 || jobs[1].Hull[out.At[1]].Option != 64 || !near(1/out.Price, 16.5, 0.05) {
+	if jobs[0].Hull[out.At[0]].Option != 16 || jobs[1].Hull[out.At[1]].Option != 64 ||
+		math.Abs(1/out.Price-16.5) > 0.05*16.5 {
 		t.Errorf("%v at %v GPUs per job", out.At, 1/out.Price)
 	}
 }
 
 // Ensure that on a cluster too small for all the first ones run.
 func TestClearShort(t *testing.T) {
-	hull := []Point{{1, 1, 1}, {1.5, 0.75, 2}}
+	hull := []price.Point{{Cost: 1, Delay: 1, Option: 1}, {Cost: 1.5, Delay: 0.75, Option: 2}}
 	var c Clearing
 	if out := c.Clear([]Bidder{{hull, 1}, {hull, 1}, {hull, 1}}, 2); !slices.Equal(out.At, []int{0, 0, -1}) ||
 		out.Short != 1 || out.Held != 2 {

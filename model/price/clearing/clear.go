@@ -1,9 +1,16 @@
-package price
+// Package clearing finds the price at which the jobs present hold just so many GPUs for ever, by splitting the steps of
+// their hulls. Package step decides; tests hold it to this where nothing ever ends.
+package clearing
 
 import (
 	"cmp"
 	"math"
+
+	"github.com/trainyard/trainyard/model/price"
 )
+
+// equal is the relative difference up to which two amounts of GPUs are the same.
+const equal = 1e-11
 
 // Clearing finds the price at which the jobs present hold a given number of GPUs. Its zero value is ready; memory is
 // used again from call to call.
@@ -14,8 +21,8 @@ type Clearing struct {
 
 // Bidder is a job that is present: what it is in, and what a unit of time is worth to it.
 type Bidder struct {
-	Hull   []Point // as Hull returns it, not empty
-	Weight float64 // > 0
+	Hull   []price.Point // as Hull returns it, not empty
+	Weight float64       // > 0
 }
 
 // bid is a step of a job's hull: it asks for more GPUs at a price it is worth.
@@ -49,7 +56,7 @@ func (c *Clearing) Clear(jobs []Bidder, gpus float64) Cleared {
 	for j := range jobs {
 		hull, worth := jobs[j].Hull, math.Inf(1)
 		for i := range len(hull) - 1 {
-			worth = min(worth, jobs[j].Weight*Worth(hull, i)) // rounding must not turn two steps round
+			worth = min(worth, jobs[j].Weight*price.Worth(hull, i)) // rounding must not turn two steps round
 			c.steps = append(c.steps, bid{worth, width(hull[i+1]) - width(hull[i]), int32(j), int32(i)})
 		}
 	}
@@ -65,11 +72,11 @@ func (c *Clearing) Clear(jobs []Bidder, gpus float64) Cleared {
 }
 
 // width is how many GPUs a point holds, times their price.
-func width(p Point) float64 { return p.Cost / p.Delay }
+func width(p price.Point) float64 { return p.Cost / p.Delay }
 
 // seat gives jobs their cheapest points as long as there is room. The price of a seat refused is what no one can pay.
 func (c *Clearing) seat(jobs []Bidder, gpus float64) Cleared {
-	c.at = resized(c.at, len(jobs))
+	c.at = append(c.at[:0], make([]int, len(jobs))...)
 	out := Cleared{At: c.at}
 	for j := range jobs {
 		w := width(jobs[j].Hull[0])
