@@ -170,7 +170,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 	if doc.Why == "" && j.State != sched.Done {
 		doc.Why = x.why(j, id)
 	}
-	if other := x.unmet(j); other != sched.None {
+	if other := unmet(x.v, j); other != sched.None {
 		doc.Why = x.says.Refusal(sched.Reason{Code: sched.WhyAfter, Job: other})
 	}
 	x.foreseen(&doc, j, id)
@@ -201,11 +201,11 @@ func (x *writer) saving(doc *api.Job, j *sched.Job) {
 }
 
 // unmet returns the job on account of which j was rejected, as it depends on it; None = there is none.
-func (x *writer) unmet(j *sched.Job) sched.JobID {
+func unmet(v *sched.View, j *sched.Job) sched.JobID {
 	if j.Outcome != sched.RejectedJob {
 		return sched.None
 	}
-	return j.Spec.Unmeetable(x.v)
+	return j.Spec.Unmeetable(v)
 }
 
 // foreseen says when the job starts and ends, where that was looked for.

@@ -158,6 +158,9 @@ func (x *whyWriter) sentence() string {
 		return x.Failed(x.id)
 	}
 	if j.State == sched.Done {
+		if other := unmet(x.View, j); other != sched.None {
+			return "is done: rejected, as " + x.Refusal(sched.Reason{Code: sched.WhyAfter, Job: other})
+		}
 		return "is done: " + j.Outcome.String()
 	}
 	said := "runs on " + x.Units(len(j.GPUs))

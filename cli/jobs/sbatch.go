@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,7 +47,8 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.array, "array", "a", "", "a job for each of these `NUMBERS`, as in 0-7 or 1,3,5-9:2")
 	fs.StringVarP(&f.dir, "chdir", "D", "", "`FOLDER` to run in (default: this one)")
 	fs.StringVarP(&f.nodes, "nodes", "N", "", "`1`: there is one")
-	fs.StringVarP(&f.after, "dependency", "d", "", "refused: list such jobs in one file, with after")
+	fs.StringVarP(&f.after, "dependency", "d", "", "`HOW:JOB...`: "+
+		"wait for jobs, as in afterok:3:4 (also afterany, afternotok)")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's
 	for _, name := range []string{"requeue", "exclusive"} {
@@ -222,10 +224,6 @@ func shellWords(line string) (words []string) {
 // submission is the command of a script as a job file: one job, or one for each number of an array.
 // It inherits the environment of its submitter, or none.
 func (f *batchFlags) submission(script string, command []string, inherit bool) (s api.Submission, err error) {
-	if f.after != "" {
-		return s, fmt.Errorf("--dependency %s: jobs that wait for others are submitted with them, in one file, by "+
-			"`after`", f.after)
-	}
 	if n, bad := strconv.Atoi(f.nodes); f.nodes != "" && (bad != nil || n != 1) {
 		return s, fmt.Errorf("--nodes %s, want 1: this is one machine", f.nodes)
 	}
@@ -242,7 +240,7 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 		}
 		job["time_limit"] = map[string]any{"max": most, "each": true}
 	}
-	if bad := f.saves(job); bad != nil {
+	if bad := cmp.Or(f.saves(job), f.waits(job)); bad != nil {
 		return s, bad
 	}
 	if s.Dir, err = filepath.Abs(f.dir); err != nil {

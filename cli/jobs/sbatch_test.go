@@ -76,7 +76,10 @@ python train.py
 // Ensure that what cannot be done is refused, with what is wanted.
 func TestSbatchRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"--dependency=afterok:3": "in one file, by `after`",
+		"--dependency=singleton": "singleton is not known here, want afterok, afterany or afternotok",
+		"--dependency=after:3":   "after is not known here",
+		"--dependency=afterok":   `job "", want its number`,
+		"--dependency=afterok:a": `job "a", want its number`,
 		"-N 2":                   "--nodes 2, want 1",
 		"--gpus=0":               "0 GPUs, want a number > 0",
 		"--gres=gpu:many":        "many GPUs, want a number > 0",
@@ -130,4 +133,15 @@ func FuzzSbatch(f *testing.F) {
 			t.Fatal(fmt.Sprint(limit, text))
 		}
 	})
+}
+
+// Ensure that --dependency names jobs that exist, by how they must end.
+func TestDependency(t *testing.T) {
+	list, _, err := batchOf(t, "#SBATCH --dependency=afterok:3:4,afternotok:5,afterany:6\ntrue\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(list[0].Existing); got != "[{3 ok} {4 ok} {5 fail} {6 any}]" {
+		t.Errorf("waits for %s", got)
+	}
 }

@@ -22,6 +22,7 @@ type selection struct {
 	status []string
 	all    bool
 	yes    bool
+	done   bool // jobs that are done are meant as well, also by patterns
 }
 
 // selectHelp says how jobs are selected, for the help of verbs.
@@ -142,7 +143,7 @@ func (s *selection) passes(j *api.Job) bool {
 // meaning returns which jobs an argument may stand for, and whether those that are done are not meant; nil: the server
 // knows what it names.
 func (s *selection) meaning(list []api.Job, arg string) (fits func(*api.Job) bool, open bool, err error) {
-	open = len(s.status) == 0
+	open = len(s.status) == 0 && !s.done
 	number, tasks, task := strings.Cut(arg, "_")
 	first, _ := strconv.Atoi(number)
 	task = task && jobfile.IsNumber(number) && slices.ContainsFunc(list, func(j api.Job) bool {

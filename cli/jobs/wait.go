@@ -69,7 +69,7 @@ waited for.
 	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
 	which.define(cmd)
-	which.yes = true
+	which.yes, which.done = true, true
 	_ = cmd.Flags().MarkHidden("yes")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after `DURATION`, such as 90m (default: never)")
 	cmd.Flags().BoolVar(&propagate, "propagate", true,

@@ -1,0 +1,36 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// dependencies are the words of --dependency of sbatch that are known, and how a job must end that waits so.
+var dependencies = map[string]string{"afterany": jobfile.AfterAny, "afterok": jobfile.AfterOK,
+	"afternotok": jobfile.AfterFail}
+
+// waits notes the jobs that a script waits for, as in afterok:3:4,afterany:5: all of them.
+func (f *batchFlags) waits(job map[string]any) error {
+	if f.after == "" {
+		return nil
+	}
+	var list []string
+	for _, part := range strings.Split(f.after, ",") {
+		word, numbers, _ := strings.Cut(part, ":")
+		how, known := dependencies[word]
+		if !known {
+			return fmt.Errorf("--dependency %s: %s is not known here, want afterok, afterany or afternotok, as in "+
+				"afterok:3:4", f.after, word)
+		}
+		for _, number := range strings.Split(numbers, ":") {
+			if !jobfile.IsNumber(number) {
+				return fmt.Errorf("--dependency %s: job %q, want its number, as in afterok:3:4", f.after, number)
+			}
+			list = append(list, how+":"+number)
+		}
+	}
+	job["after"] = list
+	return nil
+}
