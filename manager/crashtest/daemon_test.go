@@ -249,7 +249,7 @@ func TestPromise10WrongStateIsRefused(t *testing.T) {
 	d.end(l)
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

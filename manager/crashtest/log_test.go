@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,30 +35,43 @@ type eventLog struct {
 	lost    []string // ends of attempts whose shim died, and starts that failed
 }
 
-func readLog(t *testing.T, dir string) *eventLog {
+func readLog(t testing.TB, dir string) *eventLog {
 	t.Helper()
 	file, err := os.Open(filepath.Join(dir, "events.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := eventlog.NewReader(file, "events.jsonl")
+	l, err := foldLog(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &eventLog{runs: make(map[attempt]*record), last: make(map[sched.JobID]int),
+	return l
+}
+
+func newEventLog() *eventLog {
+	return &eventLog{runs: make(map[attempt]*record), last: make(map[sched.JobID]int),
 		target:  make(map[sched.JobID][]sched.GPUID),
 		holders: make(map[sched.GPUID]attempt)}
-	if l.origin, err = time.Parse(time.RFC3339Nano, r.Header().Origin); err != nil {
-		t.Fatal(err)
+}
+
+// foldLog reads an exported log.
+func foldLog(from io.Reader) (*eventLog, error) {
+	r, err := eventlog.NewReader(from, "events.jsonl")
+	if err != nil {
+		return nil, err
 	}
-	for rec, err := range r.Records() {
-		if err != nil {
-			t.Fatal(err)
+	l := newEventLog()
+	if l.origin, err = time.Parse(time.RFC3339Nano, r.Header().Origin); err != nil {
+		return nil, err
+	}
+	for rec, bad := range r.Records() {
+		if bad != nil {
+			return nil, bad
 		}
 		l.fold(&rec.Event)
 	}
-	return l
+	return l, nil
 }
 
 func (l *eventLog) fold(e *sched.Event) {

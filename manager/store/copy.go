@@ -145,7 +145,7 @@ func finish(dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncFolder(dir)
+	return errors.Join(syncFolder(dir), syncNames(dir))
 }
 
 // Close gives the folder back, as it was before if nothing was committed.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/trainyard/trainyard/internal/failpoint"
 )
@@ -61,7 +62,23 @@ func create(dir string) error {
 		return err
 	}
 	failpoint.Here("store.named")
-	return syncFolder(dir)
+	return errors.Join(syncFolder(dir), syncNames(dir))
+}
+
+// syncNames makes the name of a folder durable, and those of the folders above it. It ends at one that we may not read,
+// or that cannot be synced: those were there before.
+func syncNames(dir string) error {
+	for up := filepath.Dir(dir); ; dir, up = up, filepath.Dir(up) {
+		if up == dir {
+			return nil
+		}
+		switch err := syncFolder(up); {
+		case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EINVAL):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // fill makes the database of an empty log at path.

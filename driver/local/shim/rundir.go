@@ -164,7 +164,12 @@ func WriteOrder(o *Order) error {
 	if err := os.MkdirAll(o.Checkpoint(), 0o700); err != nil {
 		return err
 	}
-	return writeJSON(dir.file("order.json"), o)
+	if err := writeJSON(dir.file("order.json"), o); err != nil {
+		return err
+	}
+	// what the shim writes there is durable only if the names of the folders are
+	job := o.State.Job(o.Job)
+	return errors.Join(syncDir(job), syncDir(filepath.Dir(job)), syncDir(string(o.State)))
 }
 
 // Order reads what WriteOrder left; fs.ErrNotExist if it did not. The job can write there: what it says is what the
@@ -496,12 +501,12 @@ func (s State) Begin(job, attempt int32) (*os.File, error) {
 	return f, nil
 }
 
-// mark notes in the lock of a job that an attempt was started, durably.
+// mark notes in the lock of a job that an attempt was started, durably: the lock may be new.
 func mark(lock *os.File, attempt int32) error {
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", attempt), 0); err != nil {
 		return err
 	}
-	return lock.Sync()
+	return errors.Join(lock.Sync(), syncDir(filepath.Dir(lock.Name())))
 }
 
 // Rewind makes attempt the last one started of a job that has none alive; 0 = none was. ErrHeld: a shim of it lives.
