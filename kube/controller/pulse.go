@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// mostBusy is how long a decision may take, with all that is written because of it. A leader that takes longer is stuck,
-// and the kubelet starts it again: all that it knows is in the API server.
+// mostBusy is how long a decision may take, with all that is written because of it. A leader that takes longer is
+// stuck, and the kubelet starts it again: all that it knows is in the API server.
 const mostBusy = 2 * time.Minute
 
 // pulse is since when a leader is at a decision. Any goroutine may use its methods.
