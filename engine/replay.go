@@ -92,7 +92,7 @@ func (p *player) skip(from uint64) (err error) {
 			err = brokenLog(cause)
 		}
 	}()
-	r := &run{s: p.state, o: Options{Sinks: p.o.Sinks}}
+	r := &run{s: p.state, o: Options{Sinks: p.o.Sinks}, batchers: batchers(p.o.Sinks)}
 	for p.ahead != nil && p.ahead.Batch < from {
 		if p.ahead.Batch != p.batch {
 			if err := r.nextBatch(p.batch > 0); err != nil {

@@ -28,7 +28,7 @@ type Options struct {
 // context ends, the driver fails or the log cannot be kept. s and dec may be new, or those of an earlier run, see
 // Recover.
 func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Options) error {
-	r := &run{s: s, dec: dec, o: o}
+	r := &run{s: s, dec: dec, o: o, batchers: batchers(o.Sinks)}
 	events, err := d.Sync(ctx, &s.view)
 	if err != nil {
 		return fmt.Errorf("engine: sync: %w", err)
@@ -91,6 +91,7 @@ type run struct {
 	s         *State
 	dec       sched.Decider
 	o         Options
+	batchers  []eventlog.Batcher // of o.Sinks
 	desired   sched.Desired
 	watches   []sched.Watch // requested in this batch
 	plan      sched.Plan
@@ -111,20 +112,26 @@ func (r *run) emit(e *sched.Event) {
 	r.dec.Observe(&r.s.view, e)
 }
 
-func (r *run) beginBatch() {
-	for _, k := range r.o.Sinks {
+// batchers returns those of the sinks that hear of batches.
+func batchers(sinks []eventlog.Sink) (list []eventlog.Batcher) {
+	for _, k := range sinks {
 		if b, ok := k.(eventlog.Batcher); ok {
-			b.BeginBatch()
+			list = append(list, b)
 		}
+	}
+	return list
+}
+
+func (r *run) beginBatch() {
+	for _, b := range r.batchers {
+		b.BeginBatch()
 	}
 }
 
 func (r *run) endBatch() error {
-	for _, k := range r.o.Sinks {
-		if b, ok := k.(eventlog.Batcher); ok {
-			if err := b.EndBatch(); err != nil {
-				return err
-			}
+	for _, b := range r.batchers {
+		if err := b.EndBatch(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -263,6 +270,9 @@ func orderValue(a *sched.Action) float64 {
 // last counts.
 func (r *run) watch() {
 	a := &r.plan.Actions
+	if len(r.watches) == 0 {
+		return
+	}
 	slices.SortStableFunc(r.watches, func(a, b sched.Watch) int { return cmp.Compare(a.Job, b.Job) })
 	for i, w := range r.watches {
 		if w.Job < 0 || int(w.Job) >= len(r.s.view.Jobs) || i+1 < len(r.watches) && r.watches[i+1].Job == w.Job {

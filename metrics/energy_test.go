@@ -169,3 +169,23 @@ func constant(column, value string) *power.Series {
 	}
 	return s
 }
+
+// Ensure that a node of which nothing is known is shared among those that hold it from when it is first measured, also
+// where they started before, and by those that come and go since.
+func TestMeasuredLate(t *testing.T) {
+	b := newBench(sched.NodeSpec{Name: "n", GPUs: 8})
+	b.start(0, .5, 0, 0, 1)
+	b.start(0, .5, 0, 2, 3)
+	b.start(.5, .5, 0, 4, 5)
+	b.end(.75, 1)
+	b.meter(1, 1000)
+	b.start(1.5, .5, 0, 6, 7)
+	b.meter(1.5, 1500)
+	b.end(2, 0)
+	b.meter(2, 1000)
+	b.end(3, 2)
+	b.end(3, 3)
+	if list, sum := b.kWh(); fmt.Sprintf("%.3f %.3f", list, sum) != "[0.500 0.000 1.000 0.750] 2.250" {
+		t.Errorf("%.3f, in all %.3f, want 0.500, 0, 1.000 and 0.750", list, sum)
+	}
+}

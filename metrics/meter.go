@@ -49,6 +49,7 @@ func (r *Recorder) Watts() float64 {
 // meter splits the power of each node among the jobs on it, by the rule of power.Node.Draw.
 type meter struct {
 	jobs, idle, sleep gauge // of all nodes
+	any               bool  // there is one whose tenants are kept
 	nodes             []nodeMeter
 	list              []power.Tenant // scratch
 	parts             []sched.Watts  // scratch
@@ -60,6 +61,7 @@ type nodeMeter struct {
 	model   power.Node
 	draws   bool // model does, ever
 	powered bool // it draws anything at all
+	kept    bool // tenants are kept: it drew something once
 	now     draw // W
 	since   sched.Time
 	metered sched.Watts // as measured since its state last changed; 0 = it was not
@@ -86,7 +88,9 @@ func (r *Recorder) changed(v *sched.View, n sched.NodeID) {
 		m.machine, m.model = node.Generation, power.Of(&node.Spec)
 		m.draws = m.model.At(1) > 0 || m.model.Sleep > 0
 	}
-	m.metered, m.powered = 0, m.draws
+	if m.metered, m.powered = 0, m.draws; m.powered {
+		r.keepTenants(v, m, n)
+	}
 	r.redraw(v, n)
 }
 
@@ -95,7 +99,41 @@ func (r *Recorder) measured(v *sched.View, n sched.NodeID, w sched.Watts) {
 	m := &r.meter.nodes[n]
 	r.charge(m, v.Now)
 	m.metered, m.powered = w, true
+	r.keepTenants(v, m, n)
 	r.redraw(v, n)
+}
+
+// keepTenants keeps the tenants of node n from now on, from those that it has: of nodes that never drew anything no one
+// asks for them. They stand in the order in which they were started.
+func (r *Recorder) keepTenants(v *sched.View, m *nodeMeter, n sched.NodeID) {
+	if m.kept {
+		return
+	}
+	m.kept, r.meter.any = true, true
+	node := &v.Nodes[n]
+	end := node.First + sched.GPUID(node.Spec.GPUs)
+	var jobs []sched.JobID
+	for g := node.First; g < end && int(g) < len(r.on); g++ {
+		jobs = append(jobs, r.on[g]...)
+	}
+	slices.SortFunc(jobs, func(a, b sched.JobID) int {
+		return cmp.Or(cmp.Compare(v.Jobs[a].Began, v.Jobs[b].Began), cmp.Compare(a, b))
+	})
+	for _, id := range slices.Compact(jobs) {
+		set := r.held[id]
+		from, _ := slices.BinarySearch(set, node.First)
+		to, _ := slices.BinarySearch(set, end)
+		r.addTenant(v, m, n, id, set[from:to])
+	}
+}
+
+// addTenant has job id, which holds gpus of node n, answer for its part of it.
+func (r *Recorder) addTenant(v *sched.View, m *nodeMeter, n sched.NodeID, id sched.JobID, gpus []sched.GPUID) {
+	t := tenant{job: id, gpus: gpus, use: useOf(v.Jobs[id].Spec), cap: 1}
+	if m.powered {
+		t.cap = r.capOf(v, id, n, m)
+	}
+	m.tenants = append(m.tenants, t)
 }
 
 // settle has all jobs answer for what their nodes drew up to end.
@@ -110,11 +148,7 @@ func (r *Recorder) settle(end sched.Time) {
 // enter and leave have job id, which holds set, answer for its part of each node there, or no longer.
 func (r *Recorder) enter(v *sched.View, id sched.JobID, set []sched.GPUID) {
 	r.eachNode(v, set, func(m *nodeMeter, n sched.NodeID, gpus []sched.GPUID) {
-		t := tenant{job: id, gpus: gpus, use: useOf(v.Jobs[id].Spec), cap: 1}
-		if m.powered {
-			t.cap = r.capOf(v, id, n, m)
-		}
-		m.tenants = append(m.tenants, t)
+		r.addTenant(v, m, n, id, gpus)
 	})
 }
 
@@ -132,9 +166,13 @@ func (r *Recorder) adjusted(v *sched.View, id sched.JobID) {
 	})
 }
 
-// eachNode changes each node of set, a part of which are its gpus: what it drew so far is charged as it was.
+// eachNode changes each node of set whose tenants are kept, a part of which are its gpus: what it drew so far is
+// charged as it was.
 func (r *Recorder) eachNode(v *sched.View, set []sched.GPUID,
 	change func(m *nodeMeter, n sched.NodeID, gpus []sched.GPUID)) {
+	if !r.meter.any {
+		return
+	}
 	for len(set) > 0 {
 		n := v.GPUs[set[0]].Node
 		end := v.Nodes[n].First + sched.GPUID(v.Nodes[n].Spec.GPUs)
@@ -142,10 +180,11 @@ func (r *Recorder) eachNode(v *sched.View, set []sched.GPUID,
 		for k < len(set) && set[k] < end {
 			k++
 		}
-		m := &r.meter.nodes[n]
-		r.charge(m, v.Now)
-		change(m, n, set[:k])
-		r.redraw(v, n)
+		if m := &r.meter.nodes[n]; m.kept {
+			r.charge(m, v.Now)
+			change(m, n, set[:k])
+			r.redraw(v, n)
+		}
 		set = set[k:]
 	}
 }

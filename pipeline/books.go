@@ -10,10 +10,11 @@ import (
 // books say who holds which GPUs and who waits: as the View has it between walks, and on scratch during one.
 type books struct {
 	ledger *sched.Ledger
-	jobs   []entry // by JobID
-	user   []int32 // GPUs held, by user id
-	waits  int     // jobs that wait
-	given  given   // what was given up: GPUs, or the rank of their holder
+	jobs   []entry       // by JobID
+	here   []sched.JobID // those that are not away, and some that are
+	user   []int32       // GPUs held, by user id
+	waits  int           // jobs that wait
+	given  given         // what was given up: GPUs, or the rank of their holder
 	sets   arena.Sets
 }
 
@@ -27,6 +28,7 @@ type entry struct {
 	user  int32
 	in    place
 	list  bool // in ranks.list
+	here  bool // in books.here
 }
 
 type place uint8
@@ -53,6 +55,39 @@ func (b *books) enlist(id sched.JobID, user int32) {
 	x := &b.jobs[id]
 	x.user, x.in = user, waiting
 	b.waits++
+	b.come(id)
+}
+
+// come lists job id among those that are not away.
+func (b *books) come(id sched.JobID) {
+	x := &b.jobs[id]
+	if x.here {
+		return
+	}
+	if x.here = true; len(b.here) == cap(b.here) {
+		b.dropAway()
+		if len(b.here) > cap(b.here)/2 {
+			b.here = slices.Grow(b.here, len(b.here)+1)
+		}
+	}
+	b.here = append(b.here, id)
+}
+
+// dropAway takes off the list who is away: of all jobs that there were, few are not.
+func (b *books) dropAway() {
+	b.here = slices.DeleteFunc(b.here, func(id sched.JobID) bool {
+		x := &b.jobs[id]
+		x.here = x.in != away
+		return !x.here
+	})
+}
+
+// present returns the jobs that are not away, in JobID order. The list holds until one comes.
+func (b *books) present() []sched.JobID {
+	if b.dropAway(); !slices.IsSorted(b.here) {
+		slices.Sort(b.here)
+	}
+	return b.here
 }
 
 // move notes where job id is now.
@@ -64,7 +99,9 @@ func (b *books) move(id sched.JobID, to place) {
 	if to == waiting {
 		b.waits++
 	}
-	x.in = to
+	if x.in = to; to != away {
+		b.come(id)
+	}
 }
 
 // standing returns where job id belongs by the ledger: it holds GPUs, or waits.

@@ -17,6 +17,7 @@ type groups struct {
 	still   int32 // index of the group of holding jobs of slope 0, plus 1
 	shapes  []shape
 	known   map[shapeKey]int32
+	recent  [16]recent // by width: most jobs differ in it alone
 }
 
 // none is the absence of a group.
@@ -58,8 +59,23 @@ const (
 	no
 )
 
+// recent is a shape that was asked for; next is its index plus 1, 0 = none was.
+type recent struct {
+	key  shapeKey
+	next int32
+}
+
 // shapeOf returns the index of shape k, which is made if it is new.
 func (gs *groups) shapeOf(k shapeKey) int32 {
+	r := &gs.recent[k.gpus&15]
+	if r.next == 0 || r.key != k {
+		*r = recent{k, gs.lookUp(k) + 1}
+	}
+	return r.next - 1
+}
+
+// lookUp is shapeOf of all shapes.
+func (gs *groups) lookUp(k shapeKey) int32 {
 	i, ok := gs.known[k]
 	if !ok {
 		if gs.known == nil {

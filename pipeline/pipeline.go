@@ -30,8 +30,7 @@ type Pipeline struct {
 	asked bool       // it has decided
 	wake  sched.Time // and asked to be woken then
 
-	lost   []sched.JobID // nodeChanged works on it
-	asking []sched.JobID // refresh works on it
+	lost []sched.JobID // nodeChanged works on it
 }
 
 // New returns the Decider of the stages of s that decide about jobs: without its Parts.
@@ -244,26 +243,15 @@ func (p *Pipeline) renewAll(v *sched.View) {
 	p.dirty = true
 	p.books.given.forget()
 	p.ranks.groups.empty(p.books.jobs) // cheaper than one by one
-	if !p.ranks.whole {
-		for id := range p.books.jobs {
-			p.renew(v, sched.JobID(id))
-		}
-		return
-	}
-	p.asking = append(p.asking[:0], p.ranks.list...) // of many jobs that there were, few are on the list
-	slices.Sort(p.asking)
-	for _, id := range p.asking {
+	for _, id := range p.books.present() {
 		p.renew(v, id)
 	}
 }
 
-// renew asks for all that the stages say of job id, if it is there.
+// renew asks for all that the stages say of job id, which is not away.
 func (p *Pipeline) renew(v *sched.View, id sched.JobID) {
-	x := &p.books.jobs[id]
-	if x.in == away {
-		return
-	}
 	if p.revisions.reshapes {
+		x := &p.books.jobs[id]
 		x.shape = p.ranks.groups.shapeOf(p.s.shape(v, id, x.user))
 	}
 	p.rekey(v, id)
@@ -299,11 +287,7 @@ func (p *Pipeline) resync(v *sched.View) {
 	p.stale, p.claims.old = false, true
 	p.books.given.forget()
 	clear(p.books.user)
-	for i := range p.books.jobs {
-		if p.books.jobs[i].in == away {
-			continue
-		}
-		id := sched.JobID(i)
+	for _, id := range p.books.present() {
 		n := len(v.Jobs[id].Target)
 		p.books.count(id, n)
 		if n == 0 && p.ranks.turns != nil {
