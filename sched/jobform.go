@@ -9,6 +9,14 @@ import (
 // jobForm is the JSON of a Job, which logs that start with a state and objects of Kubernetes hold. Its fields stay
 // where they are, whatever becomes of those of Job.
 type jobForm struct {
+	formState
+	formCounts
+	formSets
+	formTimes
+	formWork
+}
+
+type formState struct {
 	Spec     *JobSpec
 	State    JobState
 	Attempt  AttemptState
@@ -20,7 +28,9 @@ type jobForm struct {
 	Watched  bool
 	Evidence Evidence `json:",omitempty"`
 	Up       bool
+}
 
+type formCounts struct {
 	Attempts      int32
 	Preemptions   int32
 	Migrations    int32
@@ -30,20 +40,26 @@ type jobForm struct {
 	StartFailures int32
 	BlockedBy     int32
 	Asked         int32
+}
 
+type formSets struct {
 	GPUs   []GPUID
 	Live   Config
 	Target []GPUID
 	Config
 	Want  int32
 	Later *Later
+}
 
+type formTimes struct {
 	Arrived    Time
 	FirstStart Time
 	LastStart  Time
 	End        Time
 	NotBefore  Time
+}
 
+type formWork struct {
 	Service GPUSeconds
 	Run     time.Duration
 	Settled Time
@@ -67,16 +83,15 @@ type lossForm struct {
 // MarshalJSON writes all of j.
 func (j Job) MarshalJSON() ([]byte, error) {
 	l := j.Loss()
-	return json.Marshal(&jobForm{Spec: j.Spec, State: j.State, Attempt: j.Attempt, Outcome: j.Outcome,
-		Paused: j.Paused, Cancel: j.Cancel, Trial: j.Trial, Requeued: j.Requeued, Watched: j.Watched,
-		Evidence: j.Evidence, Up: j.Up,
-		Attempts: j.Attempts, Preemptions: j.Preemptions, Migrations: j.Migrations, Resizes: j.Resizes,
-		Failures: j.Failures, Epoch: j.Epoch, StartFailures: j.StartFailures, BlockedBy: j.BlockedBy(), Asked: j.Asked,
-		GPUs: j.GPUs, Live: j.Live, Target: j.Target, Config: j.Config, Want: j.Want, Later: j.Later(),
-		Arrived: j.Arrived, FirstStart: j.FirstStart, LastStart: j.LastStart, End: j.End, NotBefore: j.NotBefore,
-		Service: j.Service, Run: j.Run, Settled: j.Settled,
-		Loss: lossForm{l.Work, l.Stops, l.Base, j.Began, l.Claimed, l.Unproven},
-		Work: j.Work, WorkFrom: j.WorkFrom, Rate: j.Rate})
+	return json.Marshal(&jobForm{
+		formState{j.Spec, j.State, j.Attempt, j.Outcome, j.Paused, j.Cancel, j.Trial, j.Requeued, j.Watched, j.Evidence,
+			j.Up},
+		formCounts{j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.Epoch, j.StartFailures,
+			j.BlockedBy(), j.Asked},
+		formSets{j.GPUs, j.Live, j.Target, j.Config, j.Want, j.Later()},
+		formTimes{j.Arrived, j.FirstStart, j.LastStart, j.End, j.NotBefore},
+		formWork{j.Service, j.Run, j.Settled, lossForm{l.Work, l.Stops, l.Base, j.Began, l.Claimed, l.Unproven}, j.Work,
+			j.WorkFrom, j.Rate}})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Fields that it does not know are errors.

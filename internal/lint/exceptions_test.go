@@ -22,8 +22,6 @@ var exceptions = []exception{
 	{"fields", "api/documents.go", "Job", plain},
 	{"fields", "metrics/result.go", "Result", plain},
 	{"fields", "sched/job.go", "Job", "a row of the View"},
-	{"fields", "sched/jobform.go", "jobForm", "the JSON of a Job, which logs and records hold: its fields stay where " +
-		"they are"},
 	{"methods", "kube/internal/fakenode", "Fleet", "pretended nodes of Kubernetes: a method for each thing that " +
 		"kubelet, device driver and tests do to it, all under one lock"},
 	{"words-strings", "api/role.go", "nobody", "the word of the role in tokens and documents of the API"},
