@@ -313,6 +313,10 @@ func (a *afterCut) once(known *eventLog) {
 			continue
 		}
 		end := a.ends[at]
+		if end != nil && is.outcome == sched.Preempted && end.Outcome == sched.Cancelled &&
+			a.m.View().Jobs[at.job].Cancel { // it was cancelled while it was to make room: either is true
+			continue
+		}
 		if end == nil || end.Outcome != is.outcome || int(end.Code) != is.code {
 			a.wrong("attempt %d of job %d had ended, %v with code %d, and that is lost: %+v", at.number, at.job,
 				is.outcome, is.code, end)
