@@ -113,8 +113,9 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *explain.Fore
 		return nil, sched.None, misfit
 	}
 	w := waits{m: m}
-	failed := m.Look(ctx, func(v *sched.View) { misfit = w.find(v, jobs) })
-	if err = cmp.Or(failed, misfit); err != nil {
+	err = m.Look(ctx, func(v *sched.View) { misfit = w.find(v, jobs) })
+	err = cmp.Or(err, misfit)
+	if err != nil {
 		return nil, sched.None, err
 	}
 	return m.Host.Plan(ctx, arriving(jobs, w.ids))
