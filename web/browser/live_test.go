@@ -244,7 +244,7 @@ func (h *host) own(b *browser) {
 	h.t.Helper()
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	origin := h.link[:strings.Index(h.link, "/#")]
+	origin, _, _ := strings.Cut(h.link, "/#")
 	for _, url := range b.asked {
 		if !strings.HasPrefix(url, origin+"/") && !strings.HasPrefix(url, "data:") {
 			h.t.Errorf("the page asked for %s, want its own host alone", url)
