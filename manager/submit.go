@@ -60,7 +60,7 @@ func from(first sched.JobID, places []sched.JobID) (ids []sched.JobID) {
 
 // arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs.
 // others says which numbers jobs have that are not in the list.
-func arriving(jobs []jobfile.Job, others func([]jobfile.Existing) []sched.JobID) func(first sched.JobID,
+func arriving(jobs []jobfile.Job, others func([]jobfile.Existing) [][]sched.JobID) func(first sched.JobID,
 	now sched.Time) []*sched.JobSpec {
 	specs := make([]*sched.JobSpec, len(jobs))
 	for i := range jobs {

@@ -11,52 +11,92 @@ import (
 // waits finds the jobs that others wait for and that exist already.
 type waits struct {
 	m     *Manager
-	known map[string]sched.JobID
+	known map[string][]sched.JobID
 }
+
+// mostWaits is how many pairs of a job and one that it waits for may be submitted at once.
+const mostWaits = 1_000_000
 
 // find finds them in v, or says which there is not, or can no longer end as is wanted.
 func (w *waits) find(v *sched.View, jobs []jobfile.Job) error {
-	w.known = make(map[string]sched.JobID)
+	w.known = make(map[string][]sched.JobID)
+	pairs := 0
 	for i := range jobs {
 		for _, x := range jobs[i].Existing {
-			if err := w.one(v, jobs[i].Spec.Name, x); err != nil {
+			if err := w.meet(v, jobs[i].Spec.Name, x); err != nil {
 				return err
 			}
+			pairs += len(w.known[x.Name])
+		}
+	}
+	if pairs > mostWaits {
+		return fmt.Errorf("%w: %d jobs wait for as many as %d others in all, want at most %d: let them wait for one "+
+			"job that waits for those", ErrRefused, len(jobs), pairs, mostWaits)
+	}
+	return nil
+}
+
+// meet finds the jobs that x names, all tasks of an array by the number of the first, and checks that each may still
+// end as the job called waiter wants.
+func (w *waits) meet(v *sched.View, waiter string, x jobfile.Existing) error {
+	ids, found := w.known[x.Name]
+	if !found {
+		if ids = w.named(v, x.Name); len(ids) == 0 {
+			return fmt.Errorf("%w: job %s is to start after %s, and there is no such job; `trainyard ps --all` lists "+
+				"those that are", ErrRefused, waiter, x.Name)
+		}
+		w.known[x.Name] = ids
+	}
+	for _, id := range ids {
+		if err := meets(v, id, waiter, x.How); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// one finds one job, which the job called waiter waits for.
-func (w *waits) one(v *sched.View, waiter string, x jobfile.Existing) error {
-	id, known := w.known[x.Name]
+// named returns the jobs of a name: a number, a name, or a task of an array. The first task names its array.
+func (w *waits) named(v *sched.View, name string) []sched.JobID {
+	n, bad := strconv.ParseUint(name, 10, 31)
+	id, known := sched.JobID(n), bad == nil
 	if !known {
-		n, err := strconv.ParseUint(x.Name, 10, 31)
-		if id, known = sched.JobID(n), err == nil && int(n) < len(v.Jobs); !known && err != nil {
-			id, known = w.m.Board().Find(x.Name)
+		id, known = w.m.Board().Find(name)
+	}
+	if first, index, task := sched.ParseTask(name); !known && task {
+		if id, known = v.Task(first, index); known {
+			return []sched.JobID{id}
 		}
 	}
 	if !known || int(id) >= len(v.Jobs) {
-		return fmt.Errorf("%w: job %s is to start after %s, and there is no such job; `trainyard ps --all` lists "+
-			"those that are", ErrRefused, waiter, x.Name)
+		return nil
 	}
-	w.known[x.Name] = id
+	ids := []sched.JobID{id}
+	if end, array := v.Tasks(id); array && bad == nil {
+		for id++; id < end; id++ {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// meets returns why a job can no longer end as another wants.
+func meets(v *sched.View, id sched.JobID, waiter, how string) error {
 	j := &v.Jobs[id]
 	switch {
 	case j.State != sched.Done:
-	case x.How == jobfile.AfterOK && j.Outcome != sched.Finished:
+	case how == jobfile.AfterOK && j.Outcome != sched.Finished:
 		return fmt.Errorf("%w: job %s is to start once job %d has finished, and that is over: %v", ErrRefused, waiter,
 			id, j.Outcome)
-	case x.How == jobfile.AfterFail && j.Outcome == sched.Finished:
+	case how == jobfile.AfterFail && j.Outcome == sched.Finished:
 		return fmt.Errorf("%w: job %s is to start once job %d has failed, and that has finished", ErrRefused, waiter,
 			id)
 	}
 	return nil
 }
 
-// ids returns the numbers of jobs that were found.
-func (w *waits) ids(list []jobfile.Existing) []sched.JobID {
-	ids := make([]sched.JobID, len(list))
+// ids returns the numbers of the jobs that were found, those of each of the list.
+func (w *waits) ids(list []jobfile.Existing) [][]sched.JobID {
+	ids := make([][]sched.JobID, len(list))
 	for i, x := range list {
 		ids[i] = w.known[x.Name]
 	}

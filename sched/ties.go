@@ -1,6 +1,12 @@
 package sched
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Ties are what is between a job and others, in addition to JobSpec.After. The zero value: nothing is.
 type Ties struct {
@@ -53,4 +59,33 @@ func (s *JobSpec) Unmeetable(v *View) JobID {
 		}
 	}
 	return None
+}
+
+// Tasks returns the jobs of the array whose first task is id, [id, end); false if id is the first task of none.
+func (v *View) Tasks(id JobID) (end JobID, ok bool) {
+	if int(id) >= len(v.Jobs) {
+		return None, false
+	}
+	a := &v.Jobs[id].Spec.Ties.Array
+	return id + JobID(a.Size), a.Size > 0 && a.Place == 0
+}
+
+// Task returns the job of the array whose first task is first that its user numbers so; false if there is none.
+func (v *View) Task(first JobID, index int32) (id JobID, ok bool) {
+	end, ok := v.Tasks(first)
+	if !ok {
+		return None, false
+	}
+	n, ok := slices.BinarySearchFunc(v.Jobs[first:min(int(end), len(v.Jobs))], index, func(j Job, index int32) int {
+		return cmp.Compare(j.Spec.Ties.Array.Index, index)
+	})
+	return first + JobID(n), ok
+}
+
+// ParseTask reads 12_3, the task numbered 3 of array 12; false if text is no such name.
+func ParseTask(text string) (first JobID, index int32, ok bool) {
+	a, b, both := strings.Cut(text, "_")
+	n, bad := strconv.ParseUint(a, 10, 31)
+	i, bad2 := strconv.ParseUint(b, 10, 31)
+	return JobID(n), int32(i), both && bad == nil && bad2 == nil
 }

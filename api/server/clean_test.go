@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/shim"
@@ -31,6 +32,11 @@ func TestClean(t *testing.T) {
 	there := func(path string) bool {
 		_, missing := os.Stat(path)
 		return missing == nil
+	}
+	for other := state.RunDir(int32(jobs[1].ID), 1).Output(); !there(other); time.Sleep(10 * time.Millisecond) {
+		if t.Context().Err() != nil {
+			t.Fatal("the other job did not start")
+		}
 	}
 	if _, err = r.dial(ann).Clean(t.Context(), api.Clean{}); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("by a user: %v", err)

@@ -67,7 +67,7 @@ func New(o Options) (*Server, error) {
 // ServeHTTP answers one request. Who asks is what the Site makes of its connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.ServeHTTP(w, r) }
 
-// find returns the job that a text names: by number, or else the latest of that name.
+// find returns the job that a text names: by number, or else the latest of that name, or else a task of an array.
 func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 	board := s.o.Host.Board()
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -83,6 +83,11 @@ func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 			return sched.None, err
 		}
 	}
+	if first, index, task := sched.ParseTask(text); !known && task {
+		if id, known = taskOf(ctx, s.o.Host, first, index); !known {
+			id = sched.None
+		}
+	}
 	switch {
 	case known && id != sched.None:
 		return id, nil
@@ -90,6 +95,14 @@ func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 		return sched.None, fmt.Errorf("job %q: %w", text, api.ErrEarly)
 	}
 	return sched.None, fmt.Errorf("job %q: %w", text, api.ErrNoJob)
+}
+
+// taskOf returns a task of an array; false if there is none.
+func taskOf(ctx context.Context, h Host, first sched.JobID, index int32) (id sched.JobID, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, api.Patience)
+	defer cancel()
+	err := h.Look(ctx, func(v *sched.View) { id, ok = v.Task(first, index) })
+	return id, ok && err == nil
 }
 
 // latestOf returns the latest of an owner's jobs among job id and those before it that have its name; None if there is

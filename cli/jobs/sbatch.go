@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/internal/strictyaml"
@@ -110,7 +110,7 @@ shell (docs/guide/jobs.md). Its output is kept: see
 // writeBatch prints the numbers of jobs as sbatch does.
 func writeBatch(cmd *cobra.Command, doc *api.Submitted, parsable bool) error {
 	var b strings.Builder
-	for i := range doc.Jobs {
+	for i := range doc.Jobs[:min(len(doc.Jobs), 1)] { // an array has the number of its first task
 		if !parsable {
 			b.WriteString("Submitted batch job ")
 		}
@@ -146,10 +146,6 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
-	if _, most, limited := strings.Cut(f.array, "%"); limited {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %%%s of --array is passed over: as many run at once as "+
-			"there is room for\n", most)
-	}
 	path, err := filepath.Abs(args[0])
 	if err != nil {
 		return s, false, err
@@ -246,26 +242,18 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	if s.Dir, err = filepath.Abs(f.dir); err != nil {
 		return s, err
 	}
-	numbers, err := arrayOf(f.array)
-	if err != nil {
-		return s, err
-	}
-	jobs := make([]any, len(numbers))
-	for i, n := range numbers {
-		one := map[string]any{"name": name, "env": map[string]string{"SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": s.Dir}}
-		maps.Copy(one, job)
-		if f.array != "" {
-			env := one["env"].(map[string]string)
-			env["SLURM_ARRAY_TASK_ID"], env["SLURM_ARRAY_TASK_COUNT"] = strconv.Itoa(n), strconv.Itoa(len(numbers))
-			tail := "_" + strconv.Itoa(n)
-			one["name"] = name[:min(len(name), jobfile.MaxName-len(tail))] + tail
+	job["name"] = name
+	job["env"] = map[string]string{task.SlurmName: name, task.SlurmFolder: s.Dir}
+	if f.array != "" {
+		if _, bad := jobfile.ParseArray(f.array); bad != nil {
+			return s, fmt.Errorf("--%w", bad)
 		}
-		jobs[i] = one
+		job["array"] = f.array
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON is YAML
 	e.SetEscapeHTML(false)
-	err = e.Encode(map[string]any{"jobs": jobs})
+	err = e.Encode(map[string]any{"jobs": []any{job}})
 	s.File = b.String()
 	return s, err
 }
@@ -352,35 +340,4 @@ func slurmTime(text string) (string, error) {
 		return "", wrong
 	}
 	return total.String(), nil
-}
-
-// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is ignored, which batch
-// says. Without an array it is one.
-func arrayOf(text string) (list []int, err error) {
-	if text == "" {
-		return []int{0}, nil
-	}
-	wrong := fmt.Errorf("--array %s, want numbers as in 0-7 or 1,3,5-9:2", text)
-	numbers, _, _ := strings.Cut(text, "%")
-	for _, part := range strings.Split(numbers, ",") {
-		span, step, stepped := strings.Cut(part, ":")
-		low, high, ranged := strings.Cut(span, "-")
-		if !ranged {
-			high = low
-		}
-		if !stepped {
-			step = "1"
-		}
-		a, bad := strconv.ParseUint(low, 10, 24)
-		b, bad2 := strconv.ParseUint(high, 10, 24)
-		by, bad3 := strconv.ParseUint(step, 10, 24)
-		if bad != nil || bad2 != nil || bad3 != nil || a > b || by == 0 ||
-			(b-a)/by+1+uint64(len(list)) > jobfile.MaxJobs {
-			return nil, wrong
-		}
-		for ; a <= b; a += by {
-			list = append(list, int(a))
-		}
-	}
-	return list, nil
 }

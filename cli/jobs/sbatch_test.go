@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // batchOf reads a script with flags as sbatch does, and returns its jobs and what was reported in addition.
@@ -63,13 +64,14 @@ python train.py
 	}
 	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J",
 		"7")
-	if err != nil || len(jobs) != 4 || jobs[3].Spec.GPUs.Want != 4 || jobs[3].Spec.Name != "job-7_8" ||
-		jobs[3].Task.Env["SLURM_ARRAY_TASK_ID"] != "8" ||
-		jobs[0].Task.Env["SLURM_ARRAY_TASK_COUNT"] != "4" || jobs[0].Task.Command[0] != "/bin/sh" {
-		t.Errorf("%+v, %v", jobs, err)
+	if err != nil || len(jobs) != 4 || said != "" {
+		t.Fatalf("%+v, said %q, %v", jobs, said, err)
 	}
-	if said != "trainyard: warning: %1 of --array is passed over: as many run at once as there is room for\n" {
-		t.Errorf("said %q", said)
+	last := &jobs[3]
+	if array := (sched.Array{Place: 3, Index: 8, Size: 4, AtOnce: 1}); last.Spec.GPUs.Want != 4 ||
+		last.Spec.Ties.Array != array || last.Task.Env["SLURM_JOB_NAME"] != "job-7" ||
+		last.Task.Command[0] != "/bin/sh" {
+		t.Errorf("%+v", last)
 	}
 }
 
@@ -87,8 +89,9 @@ func TestSbatchRefuses(t *testing.T) {
 		"--time=0":               "--time 0, want",
 		"--signal=USR1@soon":     "want [B:]SIG@SECONDS",
 		"--signal=KILL@5":        "KILL",
-		"--array=5-1":            "--array 5-1, want numbers",
+		"--array=5-1":            `--array "5-1", want numbers`,
 		"--array=0-9999999":      "want numbers",
+		"--array=0-3%0":          "want numbers",
 		"--hetjob":               ":1: #SBATCH --hetjob: not understood",
 		"train.py":               "not understood",
 	} {
@@ -126,8 +129,8 @@ func FuzzSbatch(f *testing.F) {
 				t.Fatal(l)
 			}
 		}
-		if list, err := arrayOf(array); err == nil && (len(list) == 0 || len(list) > jobfile.MaxJobs) {
-			t.Fatalf("%d of %q", len(list), array)
+		if a, err := jobfile.ParseArray(array); err == nil && (len(a.Indices) == 0 || len(a.Indices) > sched.MaxArray) {
+			t.Fatalf("%d of %q", len(a.Indices), array)
 		}
 		if text, err := slurmTime(limit); err == nil && (text == "" || strings.HasPrefix(text, "-")) {
 			t.Fatal(fmt.Sprint(limit, text))

@@ -83,6 +83,8 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 			"TRAINYARD_ARRAY_TASK_ID="+strconv.Itoa(int(of.array.Index)),
 			"TRAINYARD_ARRAY_TASK_COUNT="+strconv.Itoa(int(of.array.Size)))
 	}
+	host, _ := os.Hostname()
+	env = append(env, t.Slurm(&reported, &of.array, host)...)
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}

@@ -58,8 +58,8 @@ all [1 2 3] [] [] {0 0 0 0} []
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	list[4].Wait([]sched.JobID{7, 1})
-	if s := &list[4].Spec; fmt.Sprint(s.After, s.Ties.AfterOK, s.Ties.AfterFail) != "[1 7] [1] [1]" {
+	list[4].Wait([][]sched.JobID{{7, 8}, {1}})
+	if s := &list[4].Spec; fmt.Sprint(s.After, s.Ties.AfterOK, s.Ties.AfterFail) != "[1 7 8] [1] [1]" {
 		t.Errorf("waits for %v, %v, %v", s.After, s.Ties.AfterOK, s.Ties.AfterFail)
 	}
 }

@@ -103,15 +103,15 @@ func tie(t *sched.Ties, how string, jobs ...sched.JobID) {
 	}
 }
 
-// Wait has the job wait for others that exist, in the order of Existing. The slices of its Spec are made again: alike
+// Wait has the job wait for others that exist, those that each of Existing names. The slices of its Spec are new: alike
 // jobs share them.
-func (j *Job) Wait(ids []sched.JobID) {
+func (j *Job) Wait(ids [][]sched.JobID) {
 	s := &j.Spec
 	s.After, s.Ties.AfterOK, s.Ties.AfterFail = slices.Clone(s.After), slices.Clone(s.Ties.AfterOK),
 		slices.Clone(s.Ties.AfterFail)
-	for i, id := range ids {
-		s.After = append(s.After, id)
-		tie(&s.Ties, j.Existing[i].How, id)
+	for i, of := range ids {
+		s.After = append(s.After, of...)
+		tie(&s.Ties, j.Existing[i].How, of...)
 	}
 	slices.Sort(s.After)
 	s.After = slices.Compact(s.After)

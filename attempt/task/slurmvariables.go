@@ -1,0 +1,35 @@
+package task
+
+import (
+	"strconv"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// SlurmName and SlurmFolder are variables of a script that `sbatch` submitted: the name of its job, and the folder that
+// it was submitted in.
+const (
+	SlurmName   = "SLURM_JOB_NAME"
+	SlurmFolder = "SLURM_SUBMIT_DIR"
+)
+
+// Slurm returns, as NAME=VALUE, what a script that `sbatch` submitted finds of its job, as Slurm 22.05 names it; nil
+// for other jobs. Ranks and tasks are not named: by SLURM_NTASKS some trainers take each process for a rank that srun
+// started, and by SLURM_PROCID the one that is asked to save is found.
+func (t *Task) Slurm(v *Variables, a *sched.Array, node string) []string {
+	if _, batch := t.Env[SlurmFolder]; !batch {
+		return nil
+	}
+	id := strconv.Itoa(int(v.Job))
+	env := []string{"SLURM_JOB_ID=" + id, "SLURM_JOBID=" + id, "SLURM_JOB_NODELIST=" + node, "SLURM_NODELIST=" + node,
+		"SLURMD_NODENAME=" + node, "SLURM_JOB_NUM_NODES=1", "SLURM_NNODES=1", "SLURM_NODEID=0",
+		"SLURM_GPUS_ON_NODE=" + strconv.Itoa(v.GPUs)}
+	if v.Attempt > 1 {
+		env = append(env, "SLURM_RESTART_COUNT="+strconv.Itoa(int(v.Attempt)-1))
+	}
+	if a.Size > 0 {
+		env = append(env, "SLURM_ARRAY_JOB_ID="+strconv.Itoa(int(a.First(v.Job))),
+			"SLURM_ARRAY_TASK_ID="+strconv.Itoa(int(a.Index)), "SLURM_ARRAY_TASK_COUNT="+strconv.Itoa(int(a.Size)))
+	}
+	return env
+}

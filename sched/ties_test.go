@@ -1,0 +1,39 @@
+package sched
+
+import "testing"
+
+// Ensure that a task of an array is found by its user's number, the whole array by its first task, and nothing else.
+func TestTask(t *testing.T) {
+	v := &View{Jobs: make([]Job, 5)}
+	for id := range v.Jobs {
+		v.Jobs[id].Spec = &JobSpec{}
+	}
+	for place, index := range []int32{2, 5, 9} {
+		v.Jobs[1+place].Spec.Ties.Array = Array{Place: int32(place), Index: index, Size: 3}
+	}
+	for _, c := range []struct {
+		text string
+		id   JobID
+		ok   bool
+	}{
+		{"1_2", 1, true}, {"1_9", 3, true}, {"1_3", 0, false}, {"2_5", 0, false}, {"0_2", 0, false}, {"7_2", 0, false},
+		{"1", 0, false}, {"1_", 0, false}, {"_2", 0, false}, {"1_-2", 0, false}, {"1_2_3", 0, false},
+	} {
+		first, index, ok := ParseTask(c.text)
+		var id JobID
+		if ok {
+			id, ok = v.Task(first, index)
+		}
+		if ok != c.ok || ok && id != c.id {
+			t.Errorf("%s: job %d, %v, want %d, %v", c.text, id, ok, c.id, c.ok)
+		}
+	}
+	if end, ok := v.Tasks(1); !ok || end != 4 {
+		t.Errorf("array 1 ends before %d, %v", end, ok)
+	}
+	for _, id := range []JobID{0, 2, 4, 5} {
+		if _, ok := v.Tasks(id); ok {
+			t.Errorf("job %d is taken for an array", id)
+		}
+	}
+}
