@@ -135,7 +135,7 @@ func (s *State) restoreDependencies(j *sched.Job, id sched.JobID) error {
 		}
 	}
 	j.SetBlockedBy(blocked)
-	if was > blocked { // it waited for others of its array as well
+	if was > blocked && j.State != sched.Done { // it waits for others of its array as well
 		s.lines.queue(j, id)
 	}
 	return nil

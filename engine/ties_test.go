@@ -96,6 +96,36 @@ func TestTiesOfArrays(t *testing.T) {
 	}
 }
 
+// Ensure that a state made of a view goes on as the one that it was taken of: a task that was cancelled in the line of
+// its array stands in no line any more.
+func TestTiesOfRestoredArrays(t *testing.T) {
+	t.Parallel()
+	var tasks []sched.Event
+	for i := range int32(4) {
+		tasks = append(tasks, arrive(nil, sched.Ties{Array: sched.Array{Place: i, Index: i, Size: 4, AtOnce: 1}}))
+	}
+	w := &world{types: []string{"a"}, nodes: []sched.NodeSpec{{Name: "n", GPUs: 8, Pool: sched.None}}}
+	joined := sched.Event{Kind: sched.NodeJoined, NodeSpec: &w.nodes[0]}
+	run := func(s *engine.State, events ...[]sched.Event) string {
+		must(engine.Run(context.Background(), s, &answers{list: events}, pipeline.New(plainFIFO), engine.Options{}))
+		var words []string
+		for _, j := range s.View().Jobs {
+			words = append(words, j.State.String())
+		}
+		return strings.Join(words, " ")
+	}
+	s := engine.NewState(w.header())
+	run(s, append([]sched.Event{joined}, tasks...), []sched.Event{cancelled(1)})
+	restored, err := engine.Restore(w.header(), *s.View())
+	must(err)
+	for name, state := range map[string]*engine.State{"the state": s, "the restored one": restored} {
+		got := run(state, []sched.Event{cancelled(0)}, []sched.Event{ended(0)}, []sched.Event{})
+		if want := "done done active held"; got != want {
+			t.Errorf("tasks of %s are %s, want %s", name, got, want)
+		}
+	}
+}
+
 // ended says that the first attempt of a job, which was cancelled, is gone.
 func ended(id sched.JobID) sched.Event {
 	return sched.Event{Kind: sched.AttemptEnded, Job: id, Attempt: 1, Outcome: sched.Cancelled}
