@@ -114,10 +114,8 @@ func (s *State) arrived(e *sched.Event) {
 		}
 	}
 	j.SetBlockedBy(blocked)
-	for _, d := range slices.Concat(e.Spec.Ties.AfterOK, e.Spec.Ties.AfterFail) {
-		if !slices.Contains(e.Spec.After, d) {
-			broken(&s.view, e, "depends on how job %d ends, want a job of after", d)
-		}
+	if d := e.Spec.Untied(); d != sched.None {
+		broken(&s.view, e, "depends on how job %d ends, want a job of after", d)
 	}
 	s.lines.queue(&j, e.Job)
 	unmeetable := e.Spec.Unmeetable(v) != sched.None

@@ -46,6 +46,24 @@ func (t *Ties) validate() error {
 	return nil
 }
 
+// Untied returns a job of Ties that is none of After; None = all are. It takes time in proportion to their numbers.
+func (s *JobSpec) Untied() JobID {
+	ends := slices.Concat(s.Ties.AfterOK, s.Ties.AfterFail)
+	if len(ends) == 0 {
+		return None
+	}
+	after := make(map[JobID]bool, len(s.After))
+	for _, d := range s.After {
+		after[d] = true
+	}
+	for _, d := range ends {
+		if !after[d] {
+			return d
+		}
+	}
+	return None
+}
+
 // Unmeetable returns a job that ended otherwise than job s wants, so that s will never start; None = there is none.
 func (s *JobSpec) Unmeetable(v *View) JobID {
 	for _, d := range s.Ties.AfterOK {

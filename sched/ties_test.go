@@ -37,3 +37,24 @@ func TestTask(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a job whose end is wanted and that is not waited for is found, wherever it stands.
+func TestUntied(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		after, ok, fail []JobID
+		want            JobID
+	}{
+		{nil, nil, nil, None},
+		{[]JobID{3, 1}, nil, nil, None},
+		{[]JobID{3, 1, 2}, []JobID{1, 3}, []JobID{2}, None},
+		{[]JobID{3, 1}, []JobID{1, 3, 2}, nil, 2},
+		{[]JobID{3, 1}, []JobID{1}, []JobID{3, 4}, 4},
+		{nil, nil, []JobID{0}, 0},
+	} {
+		s := JobSpec{After: c.after, Ties: Ties{AfterOK: c.ok, AfterFail: c.fail}}
+		if got := s.Untied(); got != c.want {
+			t.Errorf("after %v, ok %v, fail %v: %v, want %v", c.after, c.ok, c.fail, got, c.want)
+		}
+	}
+}
