@@ -3,6 +3,7 @@ package jobfile
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/sched"
@@ -61,5 +62,21 @@ all [1 2 3] [] [] {0 0 0 0} []
 	list[4].Wait([][]sched.JobID{{7, 8}, {1}})
 	if s := &list[4].Spec; fmt.Sprint(s.After, s.Ties.AfterOK, s.Ties.AfterFail) != "[1 7 8] [1] [1]" {
 		t.Errorf("waits for %v, %v, %v", s.After, s.Ties.AfterOK, s.Ties.AfterFail)
+	}
+}
+
+// Ensure that pairs of a job and one that exists already are counted too: each is a number in memory and in the log.
+func TestPairsWithExistingJobs(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[string]string{"0-99999": "more than 1000000 pairs", "0-90908": ""} {
+		after := make([]string, 11)
+		for i := range after {
+			after[i] = fmt.Sprint("ok:", i)
+		}
+		_, err := ParseJobs(fmt.Appendf(nil, "jobs: [{command: [a], array: %s, after: [%s]}]", most,
+			strings.Join(after, ", ")), "f.yaml")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("array %s: %v, want %q", most, err, want)
+		}
 	}
 }

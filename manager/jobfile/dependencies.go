@@ -102,7 +102,7 @@ func (r *reader) waits(p *plan) {
 					strictyaml.Quote(a.name),
 					p.list[s.entry].submit(), e.submit())
 			}
-			if pairs += (s.last - s.first + 1) * e.copies(); pairs > MaxAfter {
+			if pairs += max(s.last-s.first+1, 1) * e.copies(); pairs > MaxAfter {
 				r.Fail(a.at, "more than %d pairs of a job and one it waits for, want less", MaxAfter)
 			}
 			if r.Err() != nil {
