@@ -72,7 +72,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("wait-%d", uint8(c))
 }
 
-// OfView says what the view alone shows of job id. free is true of a job that may be given GPUs and is to hold none.
+// OfView says what the view alone shows of job id, but for the Jobs of WaitArray, which are its OpenTasks. free is true
+// of a job that may be given GPUs and is to hold none.
 func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 	j := &v.Jobs[id]
 	switch {
@@ -87,7 +88,7 @@ func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 	case j.Attempt == sched.Stopping && len(j.Target) > 0:
 		w.Code = WaitStops
 	case j.State == sched.Held:
-		w = whyHeld(v, j, id)
+		w = whyHeld(v, j)
 	case len(j.Target) > 0:
 		w = whyNotFree(v, id)
 	default:
@@ -96,19 +97,22 @@ func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 	return w, false
 }
 
-// openTasks are the tasks of an array that are neither done nor held.
-func openTasks(v *sched.View, first sched.JobID) (open []sched.JobID) {
-	behind := min(int(first)+int(v.Jobs[first].Spec.Ties.Array.Size), len(v.Jobs))
-	for id := first; int(id) < behind; id++ {
-		if s := v.Jobs[id].State; s != sched.Done && s != sched.Held {
+// OpenTasks returns the tasks of the array of job id, which waits for them alone, that have their turn and are not
+// done, in JobID order: those that are paused keep it. All tasks are looked at: who asks about many of one array asks
+// once.
+func OpenTasks(v *sched.View, id sched.JobID) (open []sched.JobID) {
+	a := &v.Jobs[id].Spec.Ties.Array
+	first := a.First(id)
+	for id := first; int(id) < min(int(first)+int(a.Size), len(v.Jobs)); id++ {
+		if j := &v.Jobs[id]; j.State != sched.Done && (j.State != sched.Held || j.BlockedBy() == 0) {
 			open = append(open, id)
 		}
 	}
 	return open
 }
 
-// whyHeld says why job id, which is j, is held though its user has not paused it.
-func whyHeld(v *sched.View, j *sched.Job, id sched.JobID) Waiting {
+// whyHeld says why a job is held that its user has not paused.
+func whyHeld(v *sched.View, j *sched.Job) Waiting {
 	if j.BlockedBy() > 0 {
 		w := Waiting{Code: WaitAfter}
 		for _, d := range j.Spec.After {
@@ -117,7 +121,7 @@ func whyHeld(v *sched.View, j *sched.Job, id sched.JobID) Waiting {
 			}
 		}
 		if a := &j.Spec.Ties.Array; len(w.Jobs) == 0 && a.Limited() {
-			w = Waiting{Code: WaitArray, Limit: a.AtOnce, Jobs: openTasks(v, a.First(id))}
+			w = Waiting{Code: WaitArray, Limit: a.AtOnce}
 		}
 		return w
 	}

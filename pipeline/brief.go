@@ -12,11 +12,13 @@ type Brief struct {
 	p        *Pipeline // nil = the Decider is none
 	stocks   map[sched.TypeSet][]explain.Stock
 	unusable map[sched.TypeID][]sched.GPUID
+	open     map[sched.JobID][]sched.JobID // tasks of an array, by its first one
 }
 
 // NewBrief returns the Brief of v, of which dec decided last; it may be nil.
 func NewBrief(v *sched.View, dec sched.Decider) *Brief {
-	return &Brief{v, pipelineOf(dec), make(map[sched.TypeSet][]explain.Stock), make(map[sched.TypeID][]sched.GPUID)}
+	return &Brief{v, pipelineOf(dec), make(map[sched.TypeSet][]explain.Stock), make(map[sched.TypeID][]sched.GPUID),
+		make(map[sched.JobID][]sched.JobID)}
 }
 
 // pipelineOf returns the Pipeline that decides about jobs in dec; nil if there is none, or it has not decided yet.
@@ -34,6 +36,9 @@ func pipelineOf(dec sched.Decider) *Pipeline {
 // where enough GPUs are free, whatever the system has against it.
 func (b *Brief) Why(id sched.JobID) explain.Waiting {
 	w, free := explain.OfView(b.v, id)
+	if w.Code == explain.WaitArray {
+		w.Jobs = b.openTasks(id)
+	}
 	if !free {
 		return w
 	}
@@ -53,6 +58,17 @@ func (b *Brief) Why(id sched.JobID) explain.Waiting {
 		w.GPUs = b.unusableOf(w.Type)
 	}
 	return w
+}
+
+// openTasks is explain.OpenTasks, found once for all tasks of an array.
+func (b *Brief) openTasks(id sched.JobID) []sched.JobID {
+	first := b.v.Jobs[id].Spec.Ties.Array.First(id)
+	list, known := b.open[first]
+	if !known {
+		list = explain.OpenTasks(b.v, id)
+		b.open[first] = list
+	}
+	return list
 }
 
 // Unmeasured reports whether job id is kept at the width that it asks for, or has, because nothing is known of its

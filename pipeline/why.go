@@ -12,6 +12,9 @@ import (
 // GPUs.
 func Why(v *sched.View, dec sched.Decider, j sched.JobID) explain.Waiting {
 	w, free := explain.OfView(v, j)
+	if w.Code == explain.WaitArray {
+		w.Jobs = explain.OpenTasks(v, j)
+	}
 	if !free {
 		return w
 	}
