@@ -178,20 +178,21 @@ func (h *hub) watch(first chan struct{}) {
 	}
 }
 
-// look finds what has changed, and has viewers know.
+// look finds what has changed, and has viewers know. What compare has found is lost if it is not shown, so all that may
+// fail comes before.
 func (h *hub) look(ctx context.Context, seq uint64) error {
+	nodes, err := h.s.nodes(ctx, nil)
+	if err != nil {
+		return err
+	}
 	var changed []api.Row
 	var gone []int
 	tiles, now := api.Tiles{}, ""
-	err := h.s.o.Host.Look(ctx, func(v *sched.View) {
+	err = h.s.o.Host.Look(ctx, func(v *sched.View) {
 		x := &writer{v: v, origin: h.s.origin, ref: h.s.o.Site.Ref}
 		changed, gone = h.compare(x)
 		tiles, now = tilesOf(v), x.when(v.Now)
 	})
-	if err != nil {
-		return err
-	}
-	nodes, err := h.s.nodes(ctx, nil)
 	if err != nil {
 		return err
 	}
