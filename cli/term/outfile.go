@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // OutFile is a file that appears under its name only when it is whole. What is no regular file, such as a device or a
@@ -19,8 +20,12 @@ type OutFile struct {
 	temp string // its name until then; "" = written to directly, or done
 }
 
-// CreateOut creates the file at path. A link is followed.
+// CreateOut creates the file at path. A link is followed. Standard output and standard error are written to as they
+// are: a file that they lead to has what others wrote there.
 func CreateOut(path string) (*OutFile, error) {
+	if f := map[string]*os.File{"/dev/stdout": os.Stdout, "/dev/stderr": os.Stderr}[path]; f != nil {
+		return openStream(f)
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -38,6 +43,16 @@ func CreateOut(path string) (*OutFile, error) {
 		mode = info.Mode().Perm()
 	}
 	return createTemp(path, mode)
+}
+
+// openStream has another descriptor of an open file, which is closed alone.
+func openStream(of *os.File) (*OutFile, error) {
+	fd, err := syscall.Dup(int(of.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of.Name(), err)
+	}
+	f := os.NewFile(uintptr(fd), of.Name())
+	return &OutFile{Writer: bufio.NewWriterSize(f, 64<<10), path: of.Name(), file: f}, nil
 }
 
 // openDevice opens what is there to be written to.
