@@ -26,12 +26,11 @@ func (w *waits) find(v *sched.View, jobs []jobfile.Job) error {
 			if err := w.meet(v, jobs[i].Spec.Name, x); err != nil {
 				return err
 			}
-			pairs += len(w.known[x.Name])
+			if pairs += len(w.known[x.Name]); pairs > mostWaits {
+				return fmt.Errorf("%w: %d jobs wait for more than %d others in all: let them wait for one job that "+
+					"waits for those", ErrRefused, len(jobs), mostWaits)
+			}
 		}
-	}
-	if pairs > mostWaits {
-		return fmt.Errorf("%w: %d jobs wait for as many as %d others in all, want at most %d: let them wait for one "+
-			"job that waits for those", ErrRefused, len(jobs), pairs, mostWaits)
 	}
 	return nil
 }
