@@ -106,7 +106,7 @@ func (p *livePage) mistaken(address string) {
 			_ = p.recent(other)
 		}
 	}
-	if len(p.wrong) < mostStrange {
+	if _, known := p.wrong[address]; known || len(p.wrong) < mostStrange {
 		p.wrong[address] = append(p.recent(address), p.now())
 	}
 }

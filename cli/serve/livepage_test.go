@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -77,4 +78,21 @@ func TestLivePage(t *testing.T) {
 	now = now.Add(wrongWithin + time.Second)
 	want("a minute later", ask("/v1/info", "2.2.2.2", token("good")), http.StatusOK)
 	want("by the socket", ask("/v1/info", "4.4.4.4", func(r *http.Request) { r.TLS = nil }), http.StatusOK)
+}
+
+// Ensure that who is known to send wrong tokens waits, though there is no room for more addresses.
+func TestLivePageFull(t *testing.T) {
+	t.Parallel()
+	page := newLivePage(nil, nil)
+	page.mistaken("2.2.2.2")
+	for i := range mostStrange {
+		page.wrong[fmt.Sprint(i)] = []time.Time{page.now()}
+	}
+	for range wrongTokens {
+		page.mistaken("2.2.2.2")
+		page.mistaken("3.3.3.3")
+	}
+	if !page.tooMany("2.2.2.2") || page.tooMany("3.3.3.3") || len(page.wrong) > mostStrange+1 {
+		t.Errorf("2.2.2.2 sent %d wrong tokens, of %d addresses", len(page.recent("2.2.2.2")), len(page.wrong))
+	}
 }
