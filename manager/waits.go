@@ -56,15 +56,15 @@ func (w *waits) meet(v *sched.View, waiter string, x jobfile.Existing) error {
 
 // named returns the jobs of a name: a number, a name, or a task of an array. The first task names its array.
 func (w *waits) named(v *sched.View, name string) []sched.JobID {
+	if first, index, task := sched.ParseTask(name); task {
+		if id, known := v.Task(first, index); known {
+			return []sched.JobID{id}
+		}
+	}
 	n, bad := strconv.ParseUint(name, 10, 31)
 	id, known := sched.JobID(n), bad == nil
 	if !known {
 		id, known = w.m.Board().Find(name)
-	}
-	if first, index, task := sched.ParseTask(name); !known && task {
-		if id, known = v.Task(first, index); known {
-			return []sched.JobID{id}
-		}
 	}
 	if !known || int(id) >= len(v.Jobs) {
 		return nil

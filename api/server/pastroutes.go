@@ -95,8 +95,13 @@ func (p *past) when(t sched.Time) string {
 
 // losses returns where every GPU-hour went.
 func (p *past) losses(ctx context.Context, _ *nothing) (api.Losses, error) {
+	done, err := inTurn(ctx, p.turn)
+	if err != nil {
+		return api.Losses{}, err
+	}
+	defer done()
 	var line *timeline.Timeline
-	err := p.s.o.Host.Look(ctx, func(*sched.View) { line = p.s.o.Host.(Historian).Timeline().Snapshot(p.now()) })
+	err = p.s.o.Host.Look(ctx, func(*sched.View) { line = p.s.o.Host.(Historian).Timeline().Snapshot(p.now()) })
 	if err != nil {
 		return api.Losses{}, err
 	}

@@ -67,7 +67,7 @@ func New(o Options) (*Server, error) {
 // ServeHTTP answers one request. Who asks is what the Site makes of its connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.ServeHTTP(w, r) }
 
-// find returns the job that a text names: by number, or else the latest of that name, or else a task of an array.
+// find returns the job that a text names: by number, as a task of an array, or else the latest of that name.
 func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 	board := s.o.Host.Board()
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -75,17 +75,15 @@ func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 			return sched.JobID(n), nil
 		}
 	}
+	if id, task := taskOf(ctx, s.o.Host, text); task {
+		return id, nil
+	}
 	owner, name := s.o.Site.Split(text)
 	id, known := board.Find(name)
 	if known && owner != "" {
 		var err error
 		if id, err = s.latestOf(ctx, owner, id); err != nil {
 			return sched.None, err
-		}
-	}
-	if first, index, task := sched.ParseTask(text); !known && task {
-		if id, known = taskOf(ctx, s.o.Host, first, index); !known {
-			id = sched.None
 		}
 	}
 	switch {
@@ -97,8 +95,13 @@ func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 	return sched.None, fmt.Errorf("job %q: %w", text, api.ErrNoJob)
 }
 
-// taskOf returns a task of an array; false if there is none.
-func taskOf(ctx context.Context, h Host, first sched.JobID, index int32) (id sched.JobID, ok bool) {
+// taskOf returns the task of an array that a text names, as 12_3; false if it names none. Names of jobs that look so
+// come after: they are anyone's.
+func taskOf(ctx context.Context, h Host, text string) (id sched.JobID, ok bool) {
+	first, index, ok := sched.ParseTask(text)
+	if !ok {
+		return sched.None, false
+	}
 	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
 	err := h.Look(ctx, func(v *sched.View) { id, ok = v.Task(first, index) })
@@ -125,6 +128,9 @@ func (s *Server) latestOf(ctx context.Context, owner string, id sched.JobID) (sc
 func (s *Server) sole(ctx context.Context, c *caller, text string) error {
 	id := c.job
 	if text == strconv.Itoa(int(id)) {
+		return nil
+	}
+	if task, ok := taskOf(ctx, s.o.Host, text); ok && task == id {
 		return nil
 	}
 	others := s.o.Host.Board().Others(id)

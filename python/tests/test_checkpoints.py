@@ -95,6 +95,15 @@ class Checkpoints(unittest.TestCase):
             ck.save("b")
         self.assertEqual((self.load()[0], out.getvalue().count("saved")), ("a", 1))
 
+    def test_killed_while_it_replaces(self):
+        self.save(3, "first", keep=1)
+        os.rename(os.path.join(self.folder, "step-000000003"), os.path.join(self.folder, "replaced-step-000000003"))
+        self.assertEqual(self.load()[:2], ("first", 3))
+        self.save(3, "second", keep=1)
+        self.assertEqual(self.load()[:2], ("second", 3))
+        self.save(4, "third", keep=1)
+        self.assertEqual(os.listdir(self.folder), ["step-000000004"])
+
     def test_by_rank(self):
         ck = self.at(4, RANK="1", WORLD_SIZE="2").checkpoints(per_rank=True)
         with self.assertRaisesRegex(RuntimeError, "torch.distributed"):

@@ -73,7 +73,7 @@ class Contexts(unittest.TestCase):
             _client.Client("https://h", state="x")
 
     def test_names(self):
-        for command, want in ((["/usr/bin/python3", "x"], "python3"), (["./a b!"], "a-b"), ("7", "job-7"), (["..."], "job")):
+        for command, want in ((["/usr/bin/python3", "x"], "python3"), (["./a b!"], "a-b"), (["7"], "job-7"), (["..."], "job")):
             self.assertEqual(_client._name(command), want)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._job import Job
 
 MARK = "COMPLETE"
-_NAME = re.compile(r"step-(\d{9,})")
+_NAME = re.compile(r"(?:replaced-)?step-(\d{9,})")
 _CHUNK = 1 << 20
 
 
@@ -73,7 +73,7 @@ class Checkpoints:
     def steps(self) -> List[int]:
         """The steps of the checkpoints that are there, whole or not, ascending."""
         names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
-        return sorted(int(m[1]) for m in map(_NAME.fullmatch, names) if m)
+        return sorted({int(m[1]) for m in map(_NAME.fullmatch, names) if m})
 
     def _together(self, do: Callable[[], None], first: bool) -> None:
         """Has rank 0, or each rank, do something. Where one fails, all raise."""
@@ -118,8 +118,9 @@ class Checkpoints:
             f.flush()
             os.fsync(f.fileno())
         _sync(hidden)
-        aside = os.path.join(self.folder, f".tmp-step-{step:09}-old")
+        aside = os.path.join(self.folder, f"replaced-step-{step:09}")
         if os.path.lexists(final):  # torn, or of a training that this one does not go on with
+            shutil.rmtree(aside, ignore_errors=True)
             os.rename(final, aside)
         os.rename(hidden, final)
         _sync(self.folder)
@@ -127,12 +128,15 @@ class Checkpoints:
         for old in self.steps()[:-self.keep]:
             if old != step:
                 shutil.rmtree(os.path.join(self.folder, f"step-{old:09}"), ignore_errors=True)
+                shutil.rmtree(os.path.join(self.folder, f"replaced-step-{old:09}"), ignore_errors=True)
 
     def _newest(self) -> Optional[str]:
         for step in reversed(self.steps()):
             name = f"step-{step:09}"
             if self._whole(os.path.join(self.folder, name)):
                 return name
+            if self._whole(os.path.join(self.folder, "replaced-" + name)):  # a crash while that was replaced
+                return "replaced-" + name
             print(f"trainyard: {os.path.join(self.folder, name)} is not whole: passed over", file=sys.stderr)
         return None
 

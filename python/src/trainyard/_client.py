@@ -6,6 +6,7 @@ import math
 import os
 import re
 import secrets
+import shlex
 import time
 import urllib.parse
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
@@ -68,14 +69,15 @@ class Client:
                cwd: Optional[str] = None, **keys: Any) -> List[Estimate]:
         """Submits jobs, once, and returns their numbers (``id``), with what is expected of them.
 
-        ``submit(["python", "train.py"], gpus=2)`` submits a command; keywords are keys of a job file. ``submit({...},
+        ``submit(["python", "train.py"], gpus=2)`` submits a command, which may be one text, split as a shell does but
+        run without one; keywords are keys of a job file. ``submit({...},
         {...})`` submits mappings of a job file. It asks again for ``patience`` seconds where no manager answers, under
         one key. Unknown: it is not known whether they were submitted; its ``key`` asks again.
         """
         jobs: List[Dict[str, Any]] = [dict(one) for one in ((command,) if isinstance(command, Mapping) else ()) + more]
         if not isinstance(command, Mapping):
-            jobs.insert(0, {"command": [command] if isinstance(command, str) else list(command),
-                            "name": _name(command)})
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+            jobs.insert(0, {"command": words, "name": _name(words)})
         for one in jobs:
             one.update(keys)
             if env is not None:
@@ -251,8 +253,8 @@ def _path(job: Union[int, str]) -> str:
     return "/v1/jobs/" + urllib.parse.quote(str(job), safe="")
 
 
-def _name(command: Union[str, Sequence[str]]) -> str:
+def _name(words: Sequence[str]) -> str:
     """The name of a job that runs a command: that of its program, as the command line has it."""
-    first = command if isinstance(command, str) else command[0]
+    first = words[0] if words else ""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(first)).strip("._-") or "job"
     return "job-" + name if name.isdigit() else name
