@@ -151,6 +151,25 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delay
 			h.Censored++
 		}
 	}
+	closeRanks(v, h.Trace.Jobs, number)
+}
+
+// closeRanks has each array of the trace consist of its tasks that ran: the others left gaps, and a task finds the
+// first of its array by its place.
+func closeRanks(v *sched.View, jobs []trace.Job, number map[sched.JobID]sched.JobID) {
+	tasks := make(map[sched.JobID][]*sched.Array) // that ran, by the first task in the log
+	for i := range v.Jobs {
+		id := sched.JobID(i)
+		if n, ran := number[id]; ran && v.Jobs[i].Spec.Ties.Array.Size > 0 {
+			first := v.Jobs[i].Spec.Ties.Array.First(id)
+			tasks[first] = append(tasks[first], &jobs[n].Spec.Ties.Array)
+		}
+	}
+	for _, ran := range tasks {
+		for place, a := range ran {
+			a.Place, a.Size = int32(place), int32(len(ran))
+		}
+	}
 }
 
 // savesAs returns whether a job keeps its work when it is stopped, as it turned out; says is that it reports its work.
@@ -168,10 +187,11 @@ func savesAs(j *sched.Job, says bool) trace.Saving {
 func over(j *sched.Job) bool { return j.State == sched.Done && j.Outcome != sched.RejectedJob }
 
 // specOf returns what job id said, as a job of a trace says it: it is submitted when it arrived, its name is its own,
-// and of the jobs that it waits for those are left that ran.
+// and of the jobs that it waits for those are left that ran. How they had to end is left out: it ran, so they did.
 func specOf(id sched.JobID, j *sched.Job, number map[sched.JobID]sched.JobID, names map[string]bool) sched.JobSpec {
 	s := *j.Spec
 	s.Submit, s.Task, s.After = j.Arrived, "", nil
+	s.Ties.AfterOK, s.Ties.AfterFail = nil, nil
 	for _, d := range j.Spec.After {
 		if n, ok := number[d]; ok {
 			s.After = append(s.After, n)

@@ -130,6 +130,40 @@ func TestHistoryBreaksOff(t *testing.T) {
 	}
 }
 
+// Ensure that jobs that waited for how others end, and arrays of which some tasks never ran, are simulated as what ran:
+// numbers of the trace are not those of the log.
+func TestHistoryOfTies(t *testing.T) {
+	task := func(place int32, from sched.Time) sched.JobSpec {
+		return sched.JobSpec{GPUs: sched.Rigid(1), NotBef: from,
+			Ties: sched.Ties{Array: sched.Array{Place: place, Index: place + 5, Size: 3, AtOnce: 2}}}
+	}
+	far := 1000 * sched.Time(time.Second)
+	s := (&whatiftest.Scene{System: "fifo-skip"}).Node(1, 0).
+		Job(10, sched.JobSpec{GPUs: sched.Rigid(1), NotBef: far}).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).
+		Job(5, sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{1},
+			Ties: sched.Ties{AfterOK: []sched.JobID{1}}}).
+		Job(5, task(0, far)).Job(5, task(1, 0)).Job(5, task(2, 0)).
+		JobAt(90, 1, sched.JobSpec{GPUs: sched.Rigid(1)}) // with it the record ends
+	w, _ := s.Moment(t)
+	h := read(t, w.Record(t, "fifo-skip", 90*sched.Time(time.Second)))
+	if len(h.Trace.Jobs) != 5 || h.NeverRan != 2 {
+		t.Fatalf("%d jobs ran, %d never, want 5, 2", len(h.Trace.Jobs), h.NeverRan)
+	}
+	if tied := &h.Trace.Jobs[1].Spec; len(tied.After) != 1 || tied.After[0] != 0 || len(tied.Ties.AfterOK) != 0 {
+		t.Errorf("the second that ran waits for %v, which must finish: %v; want 0, none", tied.After, tied.Ties.AfterOK)
+	}
+	for i := range int32(2) {
+		want := sched.Array{Place: i, Index: 6 + i, Size: 2, AtOnce: 2}
+		if got := h.Trace.Jobs[2+i].Spec.Ties.Array; got != want {
+			t.Errorf("task %+v, want %+v", got, want)
+		}
+	}
+	rows, err := h.Compare(t.Context(), []Candidate{h.Itself(), {System: "srtf"}})
+	if err != nil || rows[1].Err != nil || rows[1].Jobs != 4 || rows[2].Err != nil || rows[2].Jobs != 4 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
 // Ensure that the work of jobs that never reported any is the time of their last attempt.
 func TestSilentJobs(t *testing.T) {
 	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)})
