@@ -31,9 +31,10 @@ func newLogs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs JOB", SuggestFor: []string{"log", "tail", "output"},
 		Short: "Print what a job writes",
-		Long: `Prints the output of a job, by number or name: of its latest attempt, or with
---follow of that and all that come, until the job is done. What would do more
-to a terminal than write and colour is left out, unless --raw is given.`,
+		Long: `Prints the output of a job, by number or name, or by 12_3 for a task of array
+12: of its latest attempt, or with --follow of that and all that come, until the
+job is done. What would do more to a terminal than write and colour is left out,
+unless --raw is given.`,
 		Example:           "  trainyard logs 3\n  trainyard logs resnet50 -f --tail 20",
 		Args:              term.Exactly("JOB"),
 		ValidArgsFunction: jobNames(&f.to),
@@ -72,14 +73,18 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 	if f.follow {
 		client.Outlast(cmd, c)
 	}
-	end, err := c.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
+	job, err := oneJob(cmd, c, args[0])
+	if err != nil {
+		return err
+	}
+	end, err := c.Logs(cmd.Context(), job, o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("interrupted; job %s goes on", args[0])}
 	case err != nil:
 		return err
 	}
-	return f.ended(cmd, c, args[0], &end)
+	return f.ended(cmd, c, job, &end)
 }
 
 // kept prints what is kept of the output of a job where no one serves.

@@ -182,6 +182,33 @@ func tasksOf(arg, text string) ([]int32, error) {
 	return a.Indices, nil
 }
 
+// oneJob returns what names the job that a verb about one job is about: a task of an array is found by its number.
+// Other arguments are left to the server.
+func oneJob(cmd *cobra.Command, c *api.Client, arg string) (string, error) {
+	if !isPattern(arg) {
+		return arg, nil
+	}
+	list, err := c.Jobs(cmd.Context(), api.Filter{})
+	if err != nil {
+		return "", err
+	}
+	return oneOf(list.Jobs, arg)
+}
+
+// oneOf returns the one job of a list that an argument stands for.
+func oneOf(list []api.Job, arg string) (string, error) {
+	found, err := (&selection{done: true}).match(list, arg)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) > 1:
+		return "", term.Usagef("%s means %d jobs, want one, as %s", term.ShellWord(arg), len(found), found[0])
+	case len(found) == 0:
+		return "", &term.CodedError{Code: term.ExitNotFound, Err: fmt.Errorf("job %q: %w", arg, api.ErrNoJob)}
+	}
+	return found[0], nil
+}
+
 // ask has the user confirm that several jobs are meant, where that is a person who can.
 func (s *selection) ask(cmd *cobra.Command, picked []string) error {
 	_, reads := term.Terminal(cmd.ErrOrStderr())

@@ -58,6 +58,10 @@ func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
 	if (f.ahead < 0 && f.ahead != api.AsSuits) || f.ahead > 5*time.Second {
 		return term.Usagef("--ahead %v, want 0 to 5s", f.ahead)
 	}
+	job, err := oneJob(cmd, c, job)
+	if err != nil {
+		return err
+	}
 	doc, err := c.Why(cmd.Context(), job, f.ahead, tryFor)
 	if err != nil {
 		return err
