@@ -36,7 +36,7 @@ function Bars({ report, pal }: { report: Report; pal: Palette }) {
     .sort((a, b) => b.part - a.part)[0];
   return (
     <Figure
-      title="Every GPU-hour" says={best ? `Most of it was useful under ${best.name}: ${percent(best.part)}. Each bar is all GPU-hours of a run.` : "No time passed."}
+      title="Every GPU-hour" says={best ? `The largest useful share is that of ${best.name}: ${percent(best.part)}. Each bar is all GPU-hours of a run.` : "No time passed."}
       head={["class", ...report.systems.filter((s) => s.head.losses).map((s) => s.head.name + ", GPU-h")]}
       rows={[...words.map((w, c) => [lossColours[w]?.title ?? w, ...report.systems.filter((s) => s.head.losses).map((s) => trim(s.head.losses!.classes[c], 7))]),
         ["all", ...report.systems.filter((s) => s.head.losses).map((s) => trim(s.head.losses!.gpu_hours, 7))]]}
