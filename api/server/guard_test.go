@@ -547,7 +547,7 @@ func TestPromise19NetworkRefused(t *testing.T) {
 	for _, c := range []struct{ cert, key, says string }{
 		{"", "", "without a certificate"},
 		{"x", "", "without a certificate"},
-		{"x", "y", "make a token first"},
+		{"x", "y", "make a token first, by `trainyard token create NAME --user USER`"},
 	} {
 		o.Network, o.Cert, o.Key = "127.0.0.1:0", c.cert, c.key
 		s, err := access.New(o)

@@ -119,7 +119,8 @@ func (d *Door) ListenNetwork() (net.Listener, error) {
 	case d.o.Cert == "" || d.o.Key == "":
 		return nil, fmt.Errorf("%w without a certificate and its key", api.ErrRefused)
 	case len(list) == 0:
-		return nil, fmt.Errorf("%w: no one could ask: make a token first", api.ErrRefused)
+		return nil, fmt.Errorf("%w: no one could ask: make a token first, by `trainyard token create NAME --user "+
+			"USER`", api.ErrRefused)
 	}
 	pair, err := tls.LoadX509KeyPair(d.o.Cert, d.o.Key)
 	if err != nil {
