@@ -130,6 +130,7 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 	fs := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
 	f.define(fs)
 	run, lines := directives(text)
+	warnNoInterpreter(cmd, args[0], text, run)
 	for _, l := range lines {
 		if bad := fs.Parse(l.words); bad != nil || fs.NArg() > 0 {
 			return s, false, term.Malformed(fmt.Errorf("%s:%d: #SBATCH %s: not understood, want options of sbatch "+
@@ -166,6 +167,14 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 	}
 	warnMissing(cmd, jobs)
 	return s, f.parsable, nil
+}
+
+// warnNoInterpreter warns of a script whose first line does not say what runs it: it may be written for something else.
+func warnNoInterpreter(cmd *cobra.Command, name string, text []byte, run []string) {
+	if !bytes.HasPrefix(text, []byte("#!")) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s does not start with #! and its interpreter: %s "+
+			"runs it\n", filepath.Base(name), run[0])
+	}
 }
 
 // directive is a line #SBATCH.

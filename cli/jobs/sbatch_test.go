@@ -64,7 +64,8 @@ python train.py
 	}
 	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J",
 		"7")
-	if err != nil || len(jobs) != 4 || said != "" {
+	if err != nil || len(jobs) != 4 ||
+		said != "trainyard: warning: train.sh does not start with #! and its interpreter: /bin/sh runs it\n" {
 		t.Fatalf("%+v, said %q, %v", jobs, said, err)
 	}
 	last := &jobs[3]
