@@ -1,7 +1,7 @@
 // All jobs: only the rows that are seen are built.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { count, span, trim } from "./format";
+import { at, count, span, trim } from "./format";
 import { numberOf, parse, stateOf } from "./filter";
 import type { Report, System } from "./model";
 import { change, chosen, go, link, place } from "./state";
@@ -26,7 +26,7 @@ const columns: Column[] = [
   { key: "user", name: "user", wide: "minmax(70px, 1fr)", text: (r, _s, j) => r.jobs.user[j], value: (r, _s, j) => r.jobs.user[j] },
   { key: "model", name: "model", wide: "minmax(80px, 1fr)", text: (r, _s, j) => r.jobs.model[j], value: (r, _s, j) => r.jobs.model[j] },
   figure("gpus", "GPUs", count),
-  figure("submit", "submitted", span),
+  figure("submit", "submitted", at),
   figure("wait", "wait", span),
   figure("run", "run", span),
   figure("jct", "JCT", span),

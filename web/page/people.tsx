@@ -1,7 +1,7 @@
 // What each user got.
 
 import { Grid } from "./charts";
-import { count, percent, span, trim } from "./format";
+import { count, many, percent, span, trim } from "./format";
 import type { Report } from "./model";
 import { chosen, link } from "./state";
 import { SystemChoice } from "./time";
@@ -48,7 +48,7 @@ export function People({ report }: { report: Report }) {
     <>
       <h1>People</h1>
       <SystemChoice report={report} />
-      <p>{count(rows.length)} users; {rows[0].user || "jobs without a user"} had most GPU time, {percent(all > 0 ? rows[0].hours / all : 0)}. Mean waits are over finished jobs.</p>
+      <p>{many(rows.length, "user")}; {rows[0].user || "jobs without a user"} had most GPU time, {percent(all > 0 ? rows[0].hours / all : 0)}. Mean waits are over finished jobs.</p>
       <Grid
         head={["user", "jobs", "finished", "GPU-hours", "share", "mean wait", "preempted", "lost, GPU-h", ...(powered ? ["kWh"] : [])]}
         rows={rows.slice(0, 500).map((r) => [
