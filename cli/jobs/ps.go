@@ -176,7 +176,7 @@ func changes(ctx context.Context, c *api.Client, show func() error) error {
 // table writes jobs for people. Where a terminal has no room for the times of day of starts, they are left out.
 func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	if len(doc.Jobs) == 0 {
-		fmt.Fprintln(side, "no such jobs; hand one in by `trainyard submit -- COMMAND`, see those that are done "+
+		fmt.Fprintln(side, "no such jobs; submit one by `trainyard submit -- COMMAND`, see those that are done "+
 			"by --all")
 		return nil
 	}

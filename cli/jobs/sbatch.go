@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -119,6 +120,9 @@ func writeBatch(cmd *cobra.Command, doc *api.Submitted, parsable bool) error {
 	return term.WriteText(cmd.OutOrStdout(), b.String())
 }
 
+// callsSrun finds a line that starts with srun.
+var callsSrun = regexp.MustCompile(`(?m)^\s*srun\s`)
+
 // batch returns the jobs of a script, by its lines and, before those, the flags of cmd.
 func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, parsable bool, err error) {
 	const mostScript = 1 << 20
@@ -147,6 +151,10 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
+	if callsSrun.Match(text) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s calls srun, which is not here: leave the word out\n",
+			filepath.Base(args[0]))
+	}
 	path, err := filepath.Abs(args[0])
 	if err != nil {
 		return s, false, err

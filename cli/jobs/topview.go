@@ -224,7 +224,7 @@ func (t *top) jobLines(room int) []string {
 	case t.filter != "":
 		lines = append(lines, "no job that is not done has "+t.filter+" in its name, user or state; Esc shows all")
 	default:
-		lines = append(lines, "no jobs; hand one in by `trainyard submit -- COMMAND`")
+		lines = append(lines, "no jobs; submit one by `trainyard submit -- COMMAND`")
 	}
 	return lines
 }

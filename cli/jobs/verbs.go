@@ -59,7 +59,7 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 			return which.each(cmd, c, args, func(ctx context.Context, job string) error {
 				doc, err := do(c, ctx, job)
 				if err == nil {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", client.JobTitle(&doc), done)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc), done, othersOf(&doc, job))
 				}
 				return err
 			})
@@ -69,6 +69,14 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 	to.AddFlags(cmd)
 	which.define(cmd)
 	return cmd
+}
+
+// othersOf says how all tasks of an array are named, where the job named was the first alone, by its number.
+func othersOf(j *api.Job, named string) string {
+	if j.Array == nil || j.Array.First != j.ID || named != strconv.Itoa(j.ID) {
+		return ""
+	}
+	return fmt.Sprintf("; all of its array are %d_*", j.ID)
 }
 
 // jobs wants at least one job.
