@@ -69,8 +69,11 @@ func readCalls(path string) (calls []call, err error) {
 			delete(open, pid)
 		}
 		c.last, c.at = n, at
+		if text != "" && !strings.Contains(text, " = ") {
+			continue // its thread was killed in it: what is not left has done nothing that is known
+		}
 		if text != "" && !c.parse(text) {
-			return nil, fmt.Errorf("%s:%d: cannot read %.200q", path, n+1, text)
+			return nil, fmt.Errorf("%s:%d: cannot read %.200q...%q", path, n+1, text, text[max(0, len(text)-80):])
 		}
 		calls = append(calls, c)
 	}
