@@ -30,7 +30,7 @@ func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 			file.WriteString("jobs:\n")
 			for i := range 12 { // more than fit, at once and later
 				fmt.Fprintf(&file, "  - {name: j%d, gpus: %d, submit: %dms, command: [sleep, '%.2f']}\n", i, 1+i*i%4,
-					200*(i/3), .3+.25*float64(i%5))
+					320*(i/3), .5+.4*float64(i%5))
 			}
 			s.submit(file.String())
 			for i := range 12 {
