@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 
 import trainyard
 
@@ -38,6 +39,12 @@ def main(state, binary, jobs):
         assert c.wait(number)["outcome"] == "finished"
     print("leave", flush=True)
     sys.stdin.readline()  # the manager stays from now on
+    while True:  # it may still be starting
+        try:
+            c.info()
+            break
+        except (trainyard.NoManager, trainyard.Unknown, trainyard.Busy):
+            time.sleep(0.1)
     assert [job["name"] for job in c.jobs()] == ["first"] + [f"k{i}" for i in range(jobs)]
 
     refused(trainyard.Conflict, "the key was used for other jobs", lambda: c.submit(["false"], key="key-0"))
