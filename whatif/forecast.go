@@ -347,8 +347,7 @@ func notBefore(end, start Span) Span {
 }
 
 // alone says of jobs what is beyond the past as if no one else came, where others were to be taken in: how they come is
-// not known for so long. The median decides. By the quantile 0.9, 30 % of starts on traces were said so, and others did
-// come: of those 65 % held, of all others 79 %.
+// not known for so long.
 func (l *look) alone(ctx context.Context, list []Estimate) error {
 	if !l.o.Others {
 		return nil
@@ -357,7 +356,7 @@ func (l *look) alone(ctx context.Context, list []Estimate) error {
 	if l.past != nil {
 		known = known.Add(l.past.span())
 	}
-	beyond := func(s Span) bool { return s.P50 > known }
+	beyond := func(s Span) bool { return s.P90 > known }
 	if !slices.ContainsFunc(list, func(e Estimate) bool { return beyond(e.Start) || beyond(e.End) }) {
 		return nil
 	}
