@@ -16,7 +16,7 @@ var number = regexp.MustCompile(`[0-9]+`)
 // Ensure that a log with a wrong number in one line folds, or is an error that says where, and that it is no crash to
 // replay it either: a bad line must not end one manager after the other.
 func TestFoldPoisoned(t *testing.T) {
-	errs := 0
+	errs, edits := 0, int(seeds(100))
 	for seed := range uint64(10) {
 		rec := record(t, []string{"fifo-easy", "tiresias-las"}[seed%2], seed)
 		decider := func() sched.Decider { return rec.decider(t) }
@@ -25,7 +25,7 @@ func TestFoldPoisoned(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(seed, 3))
 		lines := len(readTape(t, rec.log).records)
-		for range 100 {
+		for range edits {
 			bad := rec.edit(1+r.IntN(lines), func(line string) string {
 				places := number.FindAllStringIndex(line, -1)
 				at := places[r.IntN(len(places))]
@@ -42,7 +42,7 @@ func TestFoldPoisoned(t *testing.T) {
 			_ = replay(bad.open(t), decider(), engine.ReplayOptions{}) // an error or none
 		}
 	}
-	if errs < 100 {
-		t.Errorf("%d of 1000 logs are errors, want many", errs)
+	if errs < edits {
+		t.Errorf("%d of %d logs are errors, want many", errs, 10*edits)
 	}
 }

@@ -184,11 +184,20 @@ func replay(r *eventlog.Reader, dec sched.Decider, o engine.ReplayOptions) error
 	return engine.Replay(context.Background(), r.Header(), r.Records(), dec, o)
 }
 
+// seeds is how many random worlds or edits a test tries: n, or with -short a quarter of them.
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		return (n + 3) / 4
+	}
+	return n
+}
+
 // Ensure that a recorded log replays to the same log, with every system.
 func TestReplay(t *testing.T) {
 	for _, info := range system.Table() {
-		for seed := range uint64(4) {
+		for seed := range seeds(4) {
 			t.Run(fmt.Sprint(info.Name, "/", seed), func(t *testing.T) {
+				t.Parallel()
 				rec := record(t, info.Name, seed)
 				r := rec.open(t)
 				var log bytes.Buffer
@@ -492,8 +501,9 @@ func (f logFunc) Log(v *sched.View, e *sched.Event) { f(v, e) }
 // Ensure that a Decider which loads what another saved, between any two batches, decides as that other would have.
 func TestSaveLoad(t *testing.T) {
 	for _, info := range system.Table() {
-		for seed := range uint64(4) {
+		for seed := range seeds(4) {
 			t.Run(fmt.Sprint(info.Name, "/", seed), func(t *testing.T) {
+				t.Parallel() // by far the longest test of this package
 				rec := record(t, info.Name, seed)
 				for _, every := range []int{1, 7, 50} {
 					o := engine.ReplayOptions{Swap: rec.swap(t, every, rand.New(rand.NewPCG(seed, uint64(every))))}

@@ -35,6 +35,9 @@ func TestStudent(t *testing.T) {
 // Ensure that of 200 verifications of a plan with seeds of their own 90 to 99 % have the time that it expects, and the
 // GPUs that it uses, inside their 95 % intervals.
 func TestVerifyIntervals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a campaign of 200 plans, of 5 runs each")
+	}
 	const budget = 10
 	kinds := []Kind{{App: AmdahlApp(.95, .5), PerHour: 8, Most: 8}, {App: AmdahlApp(.7, .25), PerHour: 8, Most: 8}}
 	var classes []price.Class
