@@ -28,17 +28,28 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 10 job failed, 11 outcome unknown, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       OwnBuild().Version,
 	})
-	root.SetVersionTemplate("trainyard {{.Version}}\n")
+	addVersion(root)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "no colours, as with $NO_COLOR")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.SetUsageFunc(writeUsage)
 	root.AddCommand(verbs...)
 	root.AddCommand(newVersion())
 	addCompletion(root)
 	addHelp(root)
 	return root
+}
+
+// addVersion adds the flag that asks for the version.
+func addVersion(root *cobra.Command) {
+	asked := root.Flags().BoolP("version", "v", false, "version for "+root.Name())
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			return WriteText(cmd.OutOrStdout(), root.Name()+" "+OwnBuild().Version+"\n")
+		}
+		return run(cmd, args)
+	}
 }
 
 // Execute carries out one command line and returns its exit code.
