@@ -93,8 +93,8 @@ type Filter struct {
 	Ahead time.Duration
 }
 
-// Jobs returns how the jobs stand.
-func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
+// query is f as a query of a path.
+func (f *Filter) query() url.Values {
 	q := url.Values{}
 	if len(f.States) > 0 {
 		q.Set("state", strings.Join(f.States, ","))
@@ -108,6 +108,12 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	if f.Ahead != 0 {
 		q.Set("ahead_ms", strconv.FormatInt(f.Ahead.Milliseconds(), 10))
 	}
+	return q
+}
+
+// Jobs returns how the jobs stand.
+func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
+	q := f.query()
 	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
 	if f.Ahead != 0 && errors.Is(err, ErrMalformed) { // a manager from before there was that
 		q.Del("ahead_ms")
@@ -267,13 +273,21 @@ func checkLength(body []byte) error {
 
 // ask asks for a document. Where nothing is changed it asks again while the manager is away.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc any) error {
+	if method != http.MethodGet {
+		return c.askOnce(ctx, method, path, body, doc)
+	}
+	return c.again(ctx, func() error { return c.askOnce(ctx, method, path, body, doc) })
+}
+
+// again asks for something that changes nothing, until it is answered while the manager is away.
+func (c *Client) again(ctx context.Context, ask func() error) error {
 	for tries := 1; ; tries++ {
-		err := c.askOnce(ctx, method, path, body, doc)
-		if method == http.MethodGet && hungUp(err, tries) && ctx.Err() == nil {
+		err := ask()
+		if hungUp(err, tries) && ctx.Err() == nil {
 			rest(ctx, tries)
 			continue
 		}
-		if method != http.MethodGet || !c.away.outlasts(ctx, err) {
+		if !c.away.outlasts(ctx, err) {
 			return err
 		}
 	}
@@ -284,13 +298,21 @@ func (c *Client) askOnce(ctx context.Context, method, path string, body []byte, 
 }
 
 func (c *Client) askWith(ctx context.Context, method, path string, body []byte, header http.Header, doc any) error {
+	return c.asked(ctx, method, path, body, header, func(resp *http.Response) error {
+		return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(doc)
+	})
+}
+
+// asked asks once and has the answer read.
+func (c *Client) asked(ctx context.Context, method, path string, body []byte, header http.Header,
+	read func(*http.Response) error) error {
 	resp, err := c.Do(ctx, method, path, body, header)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(doc); err != nil {
-		return c.failed(ctx, fmt.Errorf("its answer: %w", err))
+	if bad := read(resp); bad != nil {
+		return c.failed(ctx, fmt.Errorf("its answer: %w", bad))
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ type check struct {
 // checks are all operations of the contract. An operation of a host that is not among them fails the suite.
 var checks = []check{
 	{"openapi", (*suite).openapi}, {"metrics", (*suite).metrics}, {"info", (*suite).info},
-	{"nodes", (*suite).nodes}, {"jobs", (*suite).jobs}, {"job", (*suite).job}, {"why", (*suite).why},
+	{"nodes", (*suite).nodes}, {"jobs", (*suite).jobs}, {"table", checkTable}, {"job", (*suite).job},
+	{"why", (*suite).why},
 	{"wait", (*suite).wait}, {"logs", (*suite).logs}, {"events", (*suite).events}, {"log", (*suite).log},
 	{"explain", (*suite).explain}, {"submit", (*suite).submit}, {"pause", (*suite).pause}, {"resume", (*suite).resume},
 	{"resize", (*suite).resize}, {"requeue", (*suite).requeue}, {"cancel", (*suite).cancel},

@@ -123,6 +123,24 @@ func (s *suite) jobs(t *testing.T) {
 	s.refused(t, http.MethodGet, "/v1/jobs?state=dead", "", "malformed", http.StatusBadRequest, api.ErrMalformed)
 }
 
+// checkTable checks that a table lists the jobs that a document does.
+func checkTable(s *suite, t *testing.T) {
+	all := s.list(t, api.Filter{})
+	got, err := s.Client.Table(t.Context(), api.Filter{})
+	if err != nil || got.Unit != all.Unit || got.Now == "" || len(got.Jobs) != len(all.Jobs) {
+		t.Fatalf("%d jobs of %q at %q, %v, want %d of %q", len(got.Jobs), got.Unit, got.Now, err, len(all.Jobs),
+			all.Unit)
+	}
+	for i := range all.Jobs {
+		g, w := &got.Jobs[i], &all.Jobs[i]
+		if g.ID != w.ID || g.Name != w.Name || g.User != w.User || g.State != w.State || g.Outcome != w.Outcome ||
+			g.Min != w.Min || g.Max != w.Max || !slices.Equal(g.GPUs, w.GPUs) {
+			t.Errorf("job %+v, want %+v", g, w)
+		}
+	}
+	s.refused(t, http.MethodGet, "/v1/table?state=dead", "", "malformed", http.StatusBadRequest, api.ErrMalformed)
+}
+
 // filtered checks what a list leaves out of all jobs.
 func (s *suite) filtered(t *testing.T, all *api.Jobs) {
 	t.Helper()

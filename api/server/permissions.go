@@ -27,6 +27,7 @@ var rules = map[string]rule{
 	"GET /v1/info":                {least: api.Viewer},
 	"GET /v1/nodes":               {least: api.Viewer},
 	"GET /v1/jobs":                {least: api.Viewer},
+	"GET /v1/table":               {least: api.Viewer},
 	"GET /v1/jobs/{job}":          {least: api.Viewer},
 	"GET /v1/jobs/{job}/why":      {least: api.Viewer},
 	"GET /v1/history":             {least: api.Viewer, within: api.Submitting},

@@ -85,6 +85,8 @@ func (s *Server) routes() {
 	get(s, "/v1/info", "info", "Who answers", s.info)
 	get(s, "/v1/nodes", "nodes", "What jobs run on", s.nodes)
 	get(s, "/v1/jobs", "jobs", "How the jobs stand", s.jobs)
+	raw(s, "/v1/table", "table", "How the jobs stand, as a table: of each what a list of many shows", "text/csv",
+		tableOf(s.jobs))
 	get(s, "/v1/jobs/{job}", "job", "How a job stands", s.job)
 	get(s, "/v1/jobs/{job}/wait", "wait", "How a job stands once it is done, or after a while", s.wait)
 	get(s, "/v1/jobs/{job}/why", "why", "Why a job stands as it does, and what would change that", s.why)
@@ -235,6 +237,24 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 		}
 	}
 	return s.list(ctx, in)
+}
+
+// tableOf writes the jobs of a list as comma-separated values.
+func tableOf(list func(context.Context, *jobsInput) (api.Jobs, error),
+) func(http.ResponseWriter, *http.Request, *jobsInput) error {
+	return func(w http.ResponseWriter, r *http.Request, in *jobsInput) error {
+		doc, err := list(r.Context(), in)
+		if err != nil {
+			return err
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/csv; charset=utf-8")
+		h.Set(api.UnitHeader, doc.Unit)
+		h.Set(api.NowHeader, doc.Now)
+		h.Set(api.ListedHeader, strconv.Itoa(len(doc.Jobs)))
+		_ = api.WriteTable(w, doc.Jobs) // who no longer reads misses it
+		return nil
+	}
 }
 
 func (s *Server) job(ctx context.Context, _ *aboutJob) (api.Job, error) {

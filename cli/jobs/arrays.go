@@ -26,12 +26,12 @@ func ofArray(list []api.Job) int {
 }
 
 // folded returns tasks of an array as one row: what names them, how they stand, and a job with what they hold and ran
-// together, the longest wait, and why and when the first of them that waits.
-func folded(list []api.Job) (number, state string, all api.Job) {
-	all = list[0]
+// together, the longest wait, and why and when the first of them that waits. A job alone is itself.
+func folded(list []api.Job) (number, state string, row *api.Job) {
 	if len(list) == 1 {
-		return jobNumber(&all), jobState(&all), all
+		return jobNumber(&list[0]), jobState(&list[0]), &list[0]
 	}
+	all := list[0]
 	all.Name = strings.TrimSuffix(all.Name, "_"+strconv.Itoa(all.Array.Index))
 	all.GPUs, all.Why, all.Start, all.QueueSec, all.RunSec, all.Step, all.Total = nil, "", nil, 0, 0, 0, 0
 	all.Attempt, all.Preemptions, all.Resizes, all.Speed = 0, 0, 0, 0
@@ -59,7 +59,7 @@ func folded(list []api.Job) (number, state string, all api.Job) {
 			words = append(words, fmt.Sprintf("%d %s", n, word))
 		}
 	}
-	return taskNumbers(list), strings.Join(words, ", "), all
+	return taskNumbers(list), strings.Join(words, ", "), &all
 }
 
 // taskNumbers names tasks of an array in one word, as in 12_[0-3,7%8].

@@ -120,8 +120,12 @@ func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *a
 	if !f.all && len(f.states) == 0 {
 		filter.States = unfinished
 	}
+	ask := c.Jobs
+	if f.output == "" || f.output == "name" {
+		ask = c.Table // which has all that is shown
+	}
 	show := func() error {
-		doc, err := c.Jobs(cmd.Context(), filter)
+		doc, err := ask(cmd.Context(), filter)
 		if err != nil {
 			return err
 		}
@@ -218,8 +222,7 @@ func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t
 		if !f.tasks {
 			end = i + ofArray(doc.Jobs[i:])
 		}
-		number, state, all := folded(doc.Jobs[i:end])
-		j := &all
+		number, state, j := folded(doc.Jobs[i:end])
 		i = end - 1
 		row := []string{number, j.Name, state, widthText(j), gpuNames(j.GPUs),
 			term.ShortTime(j.QueueSec), term.ShortTime(j.RunSec)}

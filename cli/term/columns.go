@@ -25,6 +25,7 @@ func (t *Table) Text(width int) string {
 	}
 	gap := min(max((width-total)/gaps, 1), 3)
 	var b strings.Builder
+	b.Grow(len(t.rows) * (total + gaps*gap))
 	for _, row := range t.rows {
 		blanks := 0 // written before the next cell that is not empty: none at the end of a line
 		for i, cell := range row {
