@@ -22,6 +22,11 @@ func rounded(x float64) float64 {
 func (r *Report) packJobs(u unit) ([]byte, error) {
 	var c columns
 	jobs := r.described()
+	if r.kept != nil {
+		jobs = r.kept.described
+		c.table("kept", len(jobs))
+		c.deltas("id", len(jobs), func(i int) int64 { return int64(r.kept.ids[i]) })
+	}
 	n := len(jobs)
 	c.table("jobs", n)
 	of := func(field func(j *timeline.Job) string) func(int) string {
@@ -62,10 +67,13 @@ func (r *Report) packSystem(s *System, u unit) ([]byte, error) {
 		packOutcomes(&c, s.Jobs, make([]spent, len(s.Jobs)), u)
 		return c.pack()
 	}
-	packOutcomes(&c, s.Jobs, spentBy(s.Timeline.Attempts, len(s.Jobs), u), u)
+	packOutcomes(&c, s.Jobs, spentBy(s.shown(), len(s.Jobs), u), u)
 	packNodes(&c, s.Timeline.Nodes)
-	packAttempts(&c, s.Timeline.Attempts, u)
+	packAttempts(&c, s.shown(), u)
 	packSpells(&c, s.Timeline.Spells(), u)
+	if s.heat != nil {
+		s.heat.pack(&c)
+	}
 	return c.pack()
 }
 

@@ -41,7 +41,7 @@ func simulated(t *testing.T) *report.Report {
 func written(t *testing.T, r *report.Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
+	if _, err := r.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -13,15 +13,27 @@ import (
 	"github.com/trainyard/trainyard/web"
 )
 
-// Write writes the report as one HTML file. The same report gives the same bytes.
-func (r *Report) Write(w io.Writer) error {
+// Write writes the report as one HTML file, and returns what it leaves out, in words; "" = nothing. The same report
+// gives the same bytes. Where the data would have more bytes than Limit, the file keeps the 2,000 jobs that had most
+// GPU time or waited for most of it, with their attempts; of the others it has sums, and shares of GPU time by node and
+// time.
+func (r *Report) Write(w io.Writer) (left string, err error) {
 	if r.Anonymous {
 		r = r.nameless()
 	}
-	u := r.unitOf()
-	head, err := json.Marshal(r.head(u))
+	blocks, err := r.blocks()
+	if err == nil && r.Limit > 0 && blocks.size() > r.Limit {
+		if small := r.reduced(); small != nil {
+			r = small
+			blocks, err = r.blocks()
+			left = r.kept.Says
+		} else {
+			left = fmt.Sprintf("The data has %.3g MB, more than the %.3g of --report-limit; "+
+				"of %d jobs none is left out.", float64(blocks.size())/1e6, float64(r.Limit)/1e6, len(r.described()))
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return "", fmt.Errorf("report: %w", err)
 	}
 	p := &page{w: w}
 	p.print("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
@@ -29,21 +41,49 @@ func (r *Report) Write(w io.Writer) error {
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
 		"<link rel=\"icon\" href=\"data:,\">\n<title>Trainyard: ", html.EscapeString(r.title()), "</title>\n",
 		"<style>", web.Style(), "</style>\n</head>\n<body>\n<div id=\"page\">\n", r.plain(), "</div>\n")
-	p.block("head", "application/json", escaped(head))
-	jobs, err := r.packJobs(u)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	p.block("jobs", "text/plain", jobs)
-	for i := range r.Systems {
-		packed, bad := r.packSystem(&r.Systems[i], u)
-		if bad != nil {
-			return fmt.Errorf("report: %w", bad)
-		}
+	p.block("head", "application/json", blocks.head)
+	p.block("jobs", "text/plain", blocks.jobs)
+	for i, packed := range blocks.systems {
 		p.block("system-"+strconv.Itoa(i), "text/plain", packed)
 	}
 	p.print("<script>", web.Script(), "</script>\n</body>\n</html>\n")
-	return p.err
+	return left, p.err
+}
+
+// blocks are the data of a file.
+type blocks struct {
+	head, jobs []byte
+	systems    [][]byte
+}
+
+// size returns how many bytes they have.
+func (b *blocks) size() int64 {
+	n := int64(len(b.head) + len(b.jobs))
+	for _, s := range b.systems {
+		n += int64(len(s))
+	}
+	return n
+}
+
+// blocks packs what the file has.
+func (r *Report) blocks() (*blocks, error) {
+	u := r.unitOf()
+	head, err := json.Marshal(r.head(u))
+	if err != nil {
+		return nil, err
+	}
+	b := &blocks{head: escaped(head)}
+	if b.jobs, err = r.packJobs(u); err != nil {
+		return nil, err
+	}
+	for i := range r.Systems {
+		packed, bad := r.packSystem(&r.Systems[i], u)
+		if bad != nil {
+			return nil, bad
+		}
+		b.systems = append(b.systems, packed)
+	}
+	return b, nil
 }
 
 // Policy is the Content-Security-Policy of a file: our script and our style, and nothing from anywhere.
@@ -88,22 +128,10 @@ func (r *Report) title() string {
 	for i := range r.Systems {
 		names[i] = r.Systems[i].Name
 	}
-	return strings.Join(names, ", ")
-}
-
-// plain is the headline table, for a browser that cannot show the page.
-func (r *Report) plain() string {
-	var b strings.Builder
-	b.WriteString("<main class=\"plain\">\n<h1>Trainyard</h1>\n<p>This page needs scripts, and a browser of 2023 or " +
-		"later, to show its pictures. These are its headline figures.</p>\n<table>\n<tr><th>system</th><th>jobs</th>" +
-		"<th>finished</th><th>mean JCT, s</th><th>median JCT, s</th><th>p95 JCT, s</th><th>mean queue, s</th>" +
-		"<th>preemptions</th></tr>\n")
-	for i := range r.Systems {
-		s := &r.Systems[i].Result
-		fmt.Fprintf(&b, "<tr><td>%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"+
-			"<td>%d</td></tr>\n", html.EscapeString(r.Systems[i].Name), s.Jobs, s.Finished, s.AvgJCT, s.P50JCT,
-			s.P95JCT, s.AvgQueue, s.Preemptions)
+	if len(names) == 0 {
+		for i := range r.Facts {
+			return r.Facts[i].Text
+		}
 	}
-	b.WriteString("</table>\n</main>\n")
-	return b.String()
+	return strings.Join(names, ", ")
 }

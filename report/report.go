@@ -16,8 +16,17 @@ type Report struct {
 	Facts   []Fact   // what was run, for people
 	Notes   []string // what to know before reading figures
 	Systems []System // the first is what the others are compared with
+	Tables  []Table  // figures of runs of which nothing else is kept
+	Printed string   // what the command printed of them, for people
+	Plan    any      // the document of plan --json; nil = none
+	WhatIf  any      // the document of whatif --json, whose rows Systems follow; nil = none
+	// Limit is how many bytes the packed data may have; 0 = any number. Beyond it the file keeps the jobs that matter
+	// most, and of all others sums, see Write.
+	Limit int64
 	// Anonymous has jobs, users, models, classes and nodes numbered, and what may name a file left out.
 	Anonymous bool
+
+	kept *keptDoc
 }
 
 // Fact is a line about what was run.
@@ -35,6 +44,18 @@ type System struct {
 	Result   metrics.Result
 	Jobs     []metrics.Job      // in order of arrival
 	Timeline *timeline.Timeline // nil = nothing is known of GPUs
+
+	attempts []timeline.Attempt // of the jobs that are kept, where not all are
+	sums     *sumsDoc
+	heat     *heat
+}
+
+// shown returns the attempts of the jobs that the file has.
+func (s *System) shown() []timeline.Attempt {
+	if s.sums != nil {
+		return s.attempts
+	}
+	return s.Timeline.Attempts
 }
 
 // headDoc is the head of a file. Names are only ever added.
@@ -48,7 +69,12 @@ type headDoc struct {
 	Unit      float64     `json:"unit_s"`  // of times in columns
 	Rounded   bool        `json:"rounded"` // times were finer than that
 	Systems   []systemDoc `json:"systems"`
-	Reasons   []string    `json:"reasons"` // words of reasons by number
+	Tables    []Table     `json:"tables,omitempty"`
+	Printed   string      `json:"printed,omitempty"`
+	Plan      any         `json:"plan,omitempty"`
+	WhatIf    any         `json:"whatif,omitempty"`
+	Kept      *keptDoc    `json:"kept,omitempty"` // nil = all jobs
+	Reasons   []string    `json:"reasons"`        // words of reasons by number
 	Outcomes  []string    `json:"outcomes"`
 	Classes   []string    `json:"classes"` // of losses, by number
 	Types     []string    `json:"gpu_types"`
@@ -63,6 +89,7 @@ type systemDoc struct {
 	GPUs     bool              `json:"gpus"` // attempts, series and losses are known
 	Losses   *lossesDoc        `json:"losses,omitempty"`
 	Series   *seriesDoc        `json:"series,omitempty"`
+	Sums     *sumsDoc          `json:"sums,omitempty"` // where not all jobs are kept
 }
 
 // lossesDoc is timeline.Losses in GPU-hours.
@@ -104,13 +131,15 @@ func words[T ~uint8](n T, word func(T) string) (list []string) {
 // left out.
 func (r *Report) head(u unit) *headDoc {
 	h := &headDoc{Schema: "trainyard.report/v1", Version: r.Version, Command: r.Command, Facts: r.Facts,
-		Notes: append([]string{}, r.Notes...), Anonymous: r.Anonymous, Unit: u.of.Seconds(), Rounded: u.rounded,
+		Notes: append([]string{}, r.Notes...), Tables: r.Tables, Printed: r.Printed, Plan: r.Plan, WhatIf: r.WhatIf,
+		Kept: r.kept, Systems: []systemDoc{}, Anonymous: r.Anonymous, Unit: u.of.Seconds(), Rounded: u.rounded,
 		Reasons:  words(sched.WhyAfter+1, sched.ReasonCode.String),
 		Outcomes: words(sched.RejectedJob+1, sched.Outcome.String),
 		Classes:  words(timeline.Classes, timeline.Class.String), Types: []string{}}
 	for i := range r.Systems {
 		s := &r.Systems[i]
-		d := systemDoc{Name: s.Name, Settings: s.Settings, Engine: s.Engine, LogHash: s.LogHash, Result: s.Result}
+		d := systemDoc{Name: s.Name, Settings: s.Settings, Engine: s.Engine, LogHash: s.LogHash, Result: s.Result,
+			Sums: s.sums}
 		d.Result.Wall, d.Result.DecisionP50, d.Result.DecisionP99 = 0, 0, 0
 		if s.Timeline != nil {
 			d.GPUs, d.Losses, d.Series = true, lossesOf(s.Timeline.Losses()), seriesOf(s.Timeline.Series())
@@ -195,8 +224,8 @@ func (r *Report) unitOf() unit {
 		if s.Timeline == nil {
 			continue
 		}
-		for k := range s.Timeline.Attempts {
-			a := &s.Timeline.Attempts[k]
+		for k, list := 0, s.shown(); k < len(list); k++ {
+			a := &list[k]
 			for _, t := range []sched.Time{a.Ordered, a.Work, a.Kept, a.Stopped, a.Ended} {
 				finer(t)
 			}

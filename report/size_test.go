@@ -53,7 +53,7 @@ func BenchmarkReport(b *testing.B) {
 	var file bytes.Buffer
 	for b.Loop() {
 		file.Reset()
-		if err := r.Write(&file); err != nil {
+		if _, err := r.Write(&file); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -110,16 +109,11 @@ func boaExperiment(ctx context.Context, w io.Writer, o Options) error {
 	for _, m := range mixes {
 		m.sum()
 	}
-	if !o.JSON {
-		return printBOA(w, mixes)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return o.show(w, struct {
 		Schema     string    `json:"schema"`
 		Experiment string    `json:"experiment"`
 		Mixes      []*boaMix `json:"mixes"`
-	}{"trainyard.experiment/v1", "boa", mixes})
+	}{"trainyard.experiment/v1", "boa", mixes}, func(w io.Writer) error { return printBOA(w, mixes) })
 }
 
 // boaMixes returns the published mixes; one of our own where there is no data.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -85,10 +84,11 @@ func consolidation(ctx context.Context, w io.Writer, o Options) error {
 		}
 		studies = append(studies, philly)
 	}
-	if o.JSON {
-		return writeStudies(w, studies)
-	}
-	return printStudies(w, studies)
+	return o.show(w, struct {
+		Schema     string   `json:"schema"`
+		Experiment string   `json:"experiment"`
+		Studies    []*study `json:"studies"`
+	}{"trainyard.experiment/v1", "consolidation", studies}, func(w io.Writer) error { return printStudies(w, studies) })
 }
 
 func testbedStudy(ctx context.Context, o Options) (*study, error) {
@@ -177,16 +177,6 @@ func (r *studyRow) add(ctx context.Context, t *trace.Trace, c *cluster.Cluster, 
 	r.Unfinished += out.Unfinished
 	r.jcts = append(r.jcts, out.AvgJCT)
 	return nil
-}
-
-func writeStudies(w io.Writer, studies []*study) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Schema     string   `json:"schema"`
-		Experiment string   `json:"experiment"`
-		Studies    []*study `json:"studies"`
-	}{"trainyard.experiment/v1", "consolidation", studies})
 }
 
 const studyHead = `Over-consolidation: what consolidating gangs saves, and what it costs.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -44,17 +43,12 @@ func eacoExperiment(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("experiment: eaco: %w", err)
 	}
-	if !o.JSON {
-		return printEaCO(w, parts)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return o.show(w, struct {
 		Schema     string      `json:"schema"`
 		Experiment string      `json:"experiment"`
 		Published  any         `json:"published"`
 		Parts      []*eacoPart `json:"parts"`
-	}{"trainyard.experiment/v1", "eaco", eacoPublished, parts})
+	}{"trainyard.experiment/v1", "eaco", eacoPublished, parts}, func(w io.Writer) error { return printEaCO(w, parts) })
 }
 
 func eacoParts(ctx context.Context, o Options) ([]*eacoPart, error) {

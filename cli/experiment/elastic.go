@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -103,18 +102,14 @@ func (size elasticSize) report(ctx context.Context, w io.Writer, o Options) erro
 	if err != nil {
 		return fmt.Errorf("experiment: elastic: %w", err)
 	}
-	if !o.JSON {
-		return printElastic(w, size, parts)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return o.show(w, struct {
 		Schema     string        `json:"schema"`
 		Experiment string        `json:"experiment"`
 		Published  any           `json:"published"`
 		Ours       any           `json:"ours"`
 		Parts      []elasticPart `json:"parts"`
-	}{"trainyard.experiment/v1", "elastic", elasticPublished, elasticBest(parts), parts})
+	}{"trainyard.experiment/v1", "elastic", elasticPublished, elasticBest(parts), parts},
+		func(w io.Writer) error { return printElastic(w, size, parts) })
 }
 
 // elasticPublished is all that the abstract says, both "up to", against scaling the GPUs at a fixed batch size.

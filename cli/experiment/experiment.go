@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/report"
 )
 
 func experimentNames() []string {
@@ -24,6 +26,7 @@ const dataVar = "TRAINYARD_DATA"
 
 func newExperiment() *cobra.Command {
 	var o Options
+	var shown term.ReportFlags
 	cmd := &cobra.Command{
 		Use:               "experiment [NAME]",
 		Short:             "Run a published comparison, ours next to it; without a name, list",
@@ -32,6 +35,10 @@ func newExperiment() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {
+				if shown.Path != "" {
+					return term.Usagef("--report: want the name of an experiment, without which " +
+						"they are listed")
+				}
 				if o.JSON {
 					return term.WriteJSON(out, experimentsDocOf(Experiments))
 				}
@@ -48,7 +55,7 @@ func newExperiment() *cobra.Command {
 				return term.Usagef("experiment %s: --ground, --check and --constants are for grounds alone", e.Name)
 			}
 			o.Progress = cmd.ErrOrStderr()
-			return e.Run(cmd.Context(), out, o)
+			return e.reported(cmd, &o, &shown)
 		},
 	}
 	fs := cmd.Flags()
@@ -59,8 +66,36 @@ func newExperiment() *cobra.Command {
 	fs.BoolVar(&o.Grounds.Check, "check", false, "grounds: the half that was not used for choosing constants")
 	fs.StringVar(&o.Grounds.Constants, "constants", "", "grounds: `FILE` (YAML) of constants to try instead")
 	fs.BoolVar(&o.JSON, "json", false, "one JSON document")
+	shown.Define(fs)
 	fs.Lookup("data").DefValue = "" // the help text says it
 	return cmd
+}
+
+// reported runs the experiment, and writes the report that is asked for once all went well.
+func (e *Experiment) reported(cmd *cobra.Command, o *Options, shown *term.ReportFlags) error {
+	if err := shown.CheckInput(term.PathUse{What: "file of constants", Path: o.Grounds.Constants}); err != nil {
+		return err
+	}
+	file, err := shown.Create()
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	if file != nil {
+		o.Report = &report.Report{Command: term.CommandOf(cmd), Facts: []report.Fact{{Name: "experiment", Text: e.Name},
+			{Name: "about", Text: e.Line}}}
+	}
+	var out bytes.Buffer
+	if err := e.Run(cmd.Context(), &out, *o); err != nil {
+		return err
+	}
+	if err := file.Fill(o.Report, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	return term.WriteText(cmd.OutOrStdout(), out.String())
 }
 
 func experimentNamed(name string) (*Experiment, error) {

@@ -1,8 +1,12 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"io"
+
+	"github.com/trainyard/trainyard/report"
 )
 
 // Experiment is one published figure or comparison, with ours next to it.
@@ -18,6 +22,8 @@ type Options struct {
 	JSON  bool   // one document instead of tables
 
 	Grounds groundsOptions // of the experiment grounds alone
+
+	Report *report.Report // takes the figures; nil: not asked for
 
 	Progress io.Writer // hears how far an experiment of many minutes has come; nil: not reported
 }
@@ -37,4 +43,33 @@ var Experiments = []Experiment{
 	{"unsaved", "Jobs that never save under the five systems: stopped for others, or left alone", unsavedExperiment},
 	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and no one",
 		stragglers},
+}
+
+// show writes what an experiment found: its document, or that for people, which text writes.
+func (o *Options) show(w io.Writer, doc any, text func(io.Writer) error) error {
+	var printed bytes.Buffer
+	if !o.JSON || o.Report != nil {
+		if err := text(&printed); err != nil {
+			return err
+		}
+	}
+	if err := o.keep(doc, printed.String()); err != nil {
+		return err
+	}
+	if !o.JSON {
+		_, err := w.Write(printed.Bytes())
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(doc)
+}
+
+// keep has the report show a document, and the same for people.
+func (o *Options) keep(doc any, printed string) (err error) {
+	if o.Report != nil {
+		o.Report.Printed = printed
+		o.Report.Tables, err = report.Figures(doc)
+	}
+	return err
 }

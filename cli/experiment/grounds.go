@@ -75,6 +75,9 @@ func groundsExperiment(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("experiment: grounds: %w", err)
 	}
+	if err := o.keep(m, m.text()); err != nil {
+		return err
+	}
 	if o.JSON {
 		return term.WriteJSON(w, m)
 	}

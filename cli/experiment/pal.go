@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -75,17 +74,12 @@ func palExperiment(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("experiment: pal: %w", err)
 	}
-	if !o.JSON {
-		return printPAL(w, parts)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return o.show(w, struct {
 		Schema     string     `json:"schema"`
 		Experiment string     `json:"experiment"`
 		Published  any        `json:"published"`
 		Parts      []*palPart `json:"parts"`
-	}{"trainyard.experiment/v1", "pal", palPublished, parts})
+	}{"trainyard.experiment/v1", "pal", palPublished, parts}, func(w io.Writer) error { return printPAL(w, parts) })
 }
 
 // palPublished are the published ratios, of the abstract and, fig10, of the artifact's README. Against what the

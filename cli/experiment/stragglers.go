@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -89,17 +88,13 @@ func stragglers(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("experiment: stragglers: %w", err)
 	}
-	if !o.JSON {
-		return printStragglers(w, parts, quiet)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return o.show(w, struct {
 		Schema     string           `json:"schema"`
 		Experiment string           `json:"experiment"`
 		Parts      []*stragglerPart `json:"parts"`
 		Quiet      *quietTime       `json:"without_faults"`
-	}{"trainyard.experiment/v1", "stragglers", parts, quiet})
+	}{"trainyard.experiment/v1", "stragglers", parts, quiet},
+		func(w io.Writer) error { return printStragglers(w, parts, quiet) })
 }
 
 // stragglerParts runs the scenarios with seeds first, first+1, ...

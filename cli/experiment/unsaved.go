@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -59,17 +58,13 @@ func unsavedExperiment(ctx context.Context, w io.Writer, o Options) error {
 			}
 		}
 	}
-	if !o.JSON {
-		return printUnsaved(w, rows, seeds)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return o.show(w, struct {
 		Schema     string       `json:"schema"`
 		Experiment string       `json:"experiment"`
 		Seeds      int          `json:"seeds"`
 		Rows       []unsavedRow `json:"rows"`
-	}{"trainyard.experiment/v1", "unsaved", seeds, rows})
+	}{"trainyard.experiment/v1", "unsaved", seeds, rows},
+		func(w io.Writer) error { return printUnsaved(w, rows, seeds) })
 }
 
 // unsavedRun simulates one system with seeds 1 to seeds.

@@ -1,8 +1,8 @@
 package export
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -135,12 +135,9 @@ func recorded(log io.Reader, name string) (report.System, error) {
 	if err != nil {
 		return report.System{}, term.Malformed(err)
 	}
-	sys, err := report.Recorded(r)
-	if err != nil {
+	sys, short, err := report.Recorded(r)
+	if err = cmp.Or(err, short); err != nil {
 		return sys, term.Malformed(err)
-	}
-	if another, _ := r.Another(); another {
-		return sys, term.Usage(fmt.Errorf("%s has several parts, want one", name))
 	}
 	return sys, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
@@ -40,6 +41,9 @@ type Row struct {
 	Preemptions int64
 	Error       *Difference // of the simulation from the record, where both are of the same system; else nil
 	Err         error       // it could not be simulated: no figures
+
+	line    *timeline.Timeline // of its run; nil = not asked for
+	outcome *simulate.Outcome  // nil: it is the record
 }
 
 // Difference is how far a simulation is from the record, relative to it: 0.1 = a tenth more.
@@ -81,6 +85,9 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	if manager.Wrote(&h.Header) && h.Header.GPUs > 0 { // as real jobs are decided about
 		sim.Known = system.EqualScores(h.Header.GPUs)
 	}
+	if h.line != nil {
+		sim.Timeline = new(timeline.Timeline)
+	}
 	out, err := sim.Run(ctx)
 	if err != nil {
 		return Row{System: c.System, Settings: c.Settings, Err: err}
@@ -91,6 +98,9 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	}
 	row := h.row(out.PerJob, out.GPUBusy, last)
 	row.System, row.Settings = c.System, c.Settings
+	if h.line != nil {
+		row.line, row.outcome = sim.Timeline, out
+	}
 	if h.decidedBy(c) {
 		row.Error = h.difference(&row, out.PerJob)
 	}

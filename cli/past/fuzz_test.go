@@ -20,7 +20,7 @@ func FuzzReadHistory(f *testing.F) {
 		if err != nil {
 			return
 		}
-		h, err := ReadHistory(r, 0)
+		h, err := ReadHistory(r, 0, nil)
 		if err != nil {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 	"github.com/trainyard/trainyard/whatif"
@@ -40,6 +41,9 @@ type History struct {
 	// systems, with their settings, that decided before that of Header did, in order; nil = it decided all
 	Earlier []string
 
+	line   *timeline.Timeline // of the record, with the jobs of Trace; nil = not asked for
+	result metrics.Result     // of the record, all its jobs
+
 	ended []bool // by job of Trace
 	// startUp is what each start cost a job, by its name in Trace; nil = Measured says it for all.
 	startUp map[string]time.Duration
@@ -55,10 +59,16 @@ type Overheads struct {
 }
 
 // ReadHistory reads a log to its end, where no one decides anything again. Nothing happened after it until now; a now
-// before the last record means that. It is an error if no job ran.
-func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
+// before the last record means that. line notes who held which GPU when; then simulations do, too. nil: no one does. It
+// is an error if no job ran.
+func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*History, error) {
 	rec, spent, who := metrics.NewRecorder(0), new(overheads), new(deciders)
-	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent, who)
+	sinks := []eventlog.Sink{rec, spent, who}
+	if line != nil {
+		line.Watts = rec.Watts
+		sinks = append([]eventlog.Sink{line}, sinks...)
+	}
+	s, _, err := engine.Fold(r.Header(), r.Records(), sinks...)
 	if err != nil {
 		return nil, fmt.Errorf("whatif: %w", err)
 	}
@@ -68,7 +78,11 @@ func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
 		return nil, err
 	}
 	result := rec.Result(h.Header.System)
-	h.addJobs(v, rec.Jobs, &spent.costs)
+	h.result = result
+	number := h.addJobs(v, rec.Jobs, &spent.costs)
+	if line != nil {
+		h.line = line.Of(number)
+	}
 	if len(h.Jobs) == 0 {
 		return nil, fmt.Errorf("whatif: no job of %d in the log has run", len(v.Jobs))
 	}
@@ -121,8 +135,8 @@ func asOf(v *sched.View, now sched.Time, rec *metrics.Recorder) *sched.View {
 	return &later
 }
 
-// addJobs makes a trace of the jobs that ran.
-func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delays) {
+// addJobs makes a trace of the jobs that ran, and returns their numbers in it by those in the log.
+func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delays) map[sched.JobID]sched.JobID {
 	h.Trace = &trace.Trace{Format: "recorded", Source: "a log of " + cmp.Or(h.Header.System, "an unknown system")}
 	number := make(map[sched.JobID]sched.JobID) // in the trace, by that in the log
 	if h.Measured.AtFirst {
@@ -152,6 +166,7 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delay
 		}
 	}
 	closeRanks(v, h.Trace.Jobs, number)
+	return number
 }
 
 // closeRanks has each array of the trace consist of its tasks that ran: the others left gaps, and a task finds the

@@ -25,7 +25,7 @@ func readAt(t *testing.T, log string, now sched.Time) *History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := ReadHistory(r, now)
+	h, err := ReadHistory(r, now, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestNoHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = ReadHistory(r, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err = ReadHistory(r, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -2,6 +2,7 @@ package past
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,14 @@ parts, as trainyard-kube --log writes them, is replayed part by part.`,
 }
 
 func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
-	if err := f.checkReport(path); err != nil {
+	if err := f.report.CheckInput(term.PathUse{What: "log", Path: path}); err != nil {
 		return err
 	}
+	out, err := f.report.Create()
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -72,25 +78,17 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	began, err := renewals(log, path)
-	if err != nil {
-		return term.Malformed(err)
-	}
-	r, err := eventlog.NewReader(log, path)
-	if err != nil {
-		return term.Malformed(err)
-	}
-	parts, hash := make([]replayPart, len(began)), new(eventlog.Hash)
-	for i := range parts {
-		if parts[i], err = f.part(cmd.Context(), r, path, began[i], hash); err != nil {
-			return ofLog(cmd.Context(), path, err)
-		}
-		if _, err := r.Another(); err != nil {
-			return term.Malformed(err)
-		}
-	}
-	if err := f.writeReport(cmd, log, path); err != nil {
+	parts, hash, err := f.parts(cmd.Context(), log, path)
+	if err != nil && term.ExitCode(err) != term.ExitMalformed {
 		return err
+	}
+	// A report has what can be read of a damaged log.
+	if _, failed := log.Seek(0, io.SeekStart); failed != nil {
+		return cmp.Or(err, failed)
+	}
+	failed := out.CommitRecorded(log, path, term.CommandOf(cmd), cmd.ErrOrStderr())
+	if bad := cmp.Or(err, failed); bad != nil {
+		return bad
 	}
 	if f.json {
 		return term.WriteJSON(cmd.OutOrStdout(), replayDocOf(path, parts, hash.Sum()))
@@ -106,23 +104,26 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
 }
 
-// checkReport refuses a report that would be written to no file, or over the log.
-func (f *replayFlags) checkReport(log string) error {
-	if f.report.Path != "" && term.SamePath(f.report.Path, log) {
-		return term.Usagef("--report %s: that is the log that is read, want another file to write", f.report.Path)
+// parts replays all parts of a log, and returns the hash of its events.
+func (f *replayFlags) parts(ctx context.Context, log io.ReadSeeker, path string) ([]replayPart, *eventlog.Hash, error) {
+	began, err := renewals(log, path)
+	if err != nil {
+		return nil, nil, term.Malformed(err)
 	}
-	return f.report.Check()
-}
-
-// writeReport writes the report, if one is asked for: the log is read once more.
-func (f *replayFlags) writeReport(cmd *cobra.Command, log io.ReadSeeker, path string) error {
-	if f.report.Path == "" {
-		return nil
+	r, err := eventlog.NewReader(log, path)
+	if err != nil {
+		return nil, nil, term.Malformed(err)
 	}
-	if _, err := log.Seek(0, io.SeekStart); err != nil {
-		return err
+	list, hash := make([]replayPart, len(began)), new(eventlog.Hash)
+	for i := range list {
+		if list[i], err = f.part(ctx, r, path, began[i], hash); err != nil {
+			return nil, nil, ofLog(ctx, path, err)
+		}
+		if _, err := r.Another(); err != nil {
+			return nil, nil, term.Malformed(err)
+		}
 	}
-	return f.report.WriteRecorded(log, path, term.CommandOf(cmd))
+	return list, hash, nil
 }
 
 // part replays the part of a log that r has come to, which started to decide at a record.

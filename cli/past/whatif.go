@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
@@ -28,6 +29,7 @@ type whatifFlags struct {
 	systems []string
 	sets    []string
 	json    bool
+	report  term.ReportFlags
 }
 
 // whatifDefault are the systems that are tried where none is named: they need no knowledge but that of the log.
@@ -65,6 +67,7 @@ Exit code 5 says that none of the systems asked for can be simulated.`,
 	fs.StringSliceVar(&f.systems, "system", nil, "`NAMES` of systems (default: "+strings.Join(whatifDefault, ",")+")")
 	fs.StringArrayVar(&f.sets, "set", nil, "key of a system, as in simulate: `SYSTEM.KEY=VALUE`")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of a table")
+	f.report.Define(fs)
 	term.CompleteFlag(cmd, "system", term.ListOf(system.Names))
 	return cmd
 }
@@ -82,6 +85,14 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if bad := f.report.CheckInput(term.PathUse{What: "log", Path: f.log}); bad != nil {
+		return bad
+	}
+	file, err := f.report.Create()
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
 	h, err := f.history(cmd)
 	if err != nil {
 		return err
@@ -101,8 +112,17 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	if err := someSimulated(asked); err != nil {
 		return err
 	}
+	doc := whatifDoc(h, rows)
+	if file != nil {
+		if err := file.Fill(h.report(cmd, rows, doc, f.report.Anonymous), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+		if err := file.Commit(); err != nil {
+			return err
+		}
+	}
 	if f.json {
-		return term.WriteJSON(cmd.OutOrStdout(), whatifDoc(h, rows))
+		return term.WriteJSON(cmd.OutOrStdout(), doc)
 	}
 	return term.WriteText(cmd.OutOrStdout(), whatifText(h, rows, term.WidthOf(cmd.OutOrStdout())))
 }
@@ -151,7 +171,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*History, error) {
 			return nil, err
 		}
 		defer file.Close()
-		return readHistory(file, f.log, false)
+		return readHistory(file, f.log, false, f.line())
 	}
 	c, err := f.to.Dial()
 	if err != nil {
@@ -166,7 +186,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*History, error) {
 		broke <- cause
 		_ = w.CloseWithError(cause)
 	}()
-	h, err := readHistory(r, "log of the manager", true)
+	h, err := readHistory(r, "log of the manager", true, f.line())
 	_ = r.Close()
 	if cause := <-broke; err != nil && term.ExitCode(cause) == term.ExitUnreachable {
 		return nil, cause
@@ -174,8 +194,16 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*History, error) {
 	return h, err
 }
 
+// line returns what notes who held which GPU when; nil = no one asks.
+func (f *whatifFlags) line() *timeline.Timeline {
+	if f.report.Path == "" {
+		return nil
+	}
+	return new(timeline.Timeline)
+}
+
 // readHistory reads a log; a live one is that of a manager that goes on.
-func readHistory(log io.Reader, name string, live bool) (*History, error) {
+func readHistory(log io.Reader, name string, live bool, line *timeline.Timeline) (*History, error) {
 	r, err := eventlog.NewReader(log, name)
 	if err != nil {
 		return nil, term.Malformed(err)
@@ -184,7 +212,7 @@ func readHistory(log io.Reader, name string, live bool) (*History, error) {
 	if origin, wrong := time.Parse(time.RFC3339Nano, head.Origin); live && wrong == nil {
 		now = sched.Time(time.Since(origin))
 	}
-	h, err := ReadHistory(r, now)
+	h, err := ReadHistory(r, now, line)
 	if err != nil {
 		return nil, term.Malformed(fmt.Errorf("%s: %w", name, err))
 	}

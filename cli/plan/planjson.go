@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
 	"github.com/trainyard/trainyard/simulate"
 )
 
@@ -78,6 +82,35 @@ func (p *planned) document() planDoc {
 		doc.Verified = &planVerified{v.Seeds, v.Jobs, v.Hours, v.JCT, v.GPUs}
 	}
 	return doc
+}
+
+// reportedPlan is the document as a report has it: without paths of folders, and with the unit of budgets.
+type reportedPlan struct {
+	planDoc
+	Unit string `json:"unit"`
+}
+
+// forReport returns the document as a report has it; an anonymous one numbers classes and kinds of GPU.
+func forReport(doc planDoc, unit string, anonymous bool) reportedPlan {
+	doc.Workload = filepath.Base(doc.Workload)
+	if anonymous {
+		doc.Workload, doc.Widths = "", slices.Clone(doc.Widths)
+		classes, kinds := map[string]string{"": ""}, map[string]string{"": ""}
+		for i := range doc.Widths {
+			w := &doc.Widths[i]
+			w.Class = numbered(classes, "class", w.Class)
+			w.GPU = numbered(kinds, "GPU type", w.GPU)
+		}
+	}
+	return reportedPlan{doc, unit}
+}
+
+// numbered returns the number that a name has, or is given, among those known; "" has none.
+func numbered(known map[string]string, word, name string) string {
+	if _, ok := known[name]; !ok {
+		known[name] = fmt.Sprint(word, " ", len(known))
+	}
+	return known[name]
 }
 
 // weighted returns the weighted mean, nil where all jobs are worth the same.

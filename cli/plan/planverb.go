@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/price"
+	"github.com/trainyard/trainyard/report"
 	"github.com/trainyard/trainyard/simulate"
 )
 
@@ -28,6 +29,7 @@ type planFlags struct {
 	elastic    int // GPUs; 0 = not asked for
 	json       bool
 	trace      planTrace
+	report     term.ReportFlags
 }
 
 // The methods of plan.
@@ -59,36 +61,81 @@ random, widths rounded, less budget until it fits.`,
 		Example: `  trainyard plan --workload classes.yaml --budget 48
   trainyard plan --workload classes.yaml --budget 48 --json`,
 		Args: term.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("elastic") {
-				p, err := planElastic(&f)
-				if err != nil {
-					return err
-				}
-				if f.json {
-					return term.WriteJSON(cmd.OutOrStdout(), p)
-				}
-				return term.WriteText(cmd.OutOrStdout(), p.text(term.WidthOf(cmd.OutOrStdout())))
-			}
-			p, err := plan(&f)
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(cmd.ErrOrStderr(), p.workload.warn())
-			if f.verify {
-				if err := p.verify(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			if f.json {
-				return term.WriteJSON(cmd.OutOrStdout(), p.document())
-			}
-			return term.WriteText(cmd.OutOrStdout(), p.text(term.WidthOf(cmd.OutOrStdout())))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.reported(cmd) },
 	}
 	f.define(cmd)
 	term.CompleteFlag(cmd, "method", term.OneOf(planMethods))
 	return cmd
+}
+
+// reported plans, and writes the report that is asked for once all went well.
+func (f *planFlags) reported(cmd *cobra.Command) error {
+	if err := f.report.CheckInput(term.PathUse{What: "workload", Path: f.workload},
+		term.PathUse{What: "file of profiles", Path: f.trace.profiles}); err != nil {
+		return err
+	}
+	file, err := f.report.Create()
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	if cmd.Flags().Changed("elastic") {
+		return f.runElastic(cmd, file)
+	}
+	p, err := plan(f)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), p.workload.warn())
+	if f.verify {
+		if err := p.verify(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	doc := p.document()
+	shown := f.shown(cmd)
+	shown.Plan = forReport(doc, p.workload.unit(), f.report.Anonymous)
+	if err := file.Fill(shown, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	if f.json {
+		return term.WriteJSON(cmd.OutOrStdout(), doc)
+	}
+	return term.WriteText(cmd.OutOrStdout(), p.text(term.WidthOf(cmd.OutOrStdout())))
+}
+
+// runElastic says what each GPU is worth.
+func (f *planFlags) runElastic(cmd *cobra.Command, file *term.Report) error {
+	p, err := planElastic(f)
+	if err != nil {
+		return err
+	}
+	shown, doc := f.shown(cmd), *p
+	if doc.Workload = filepath.Base(doc.Workload); f.report.Anonymous {
+		doc.Workload = ""
+	}
+	if shown.Tables, err = report.Figures(doc); err != nil {
+		return err
+	}
+	if err := file.Fill(shown, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	if f.json {
+		return term.WriteJSON(cmd.OutOrStdout(), p)
+	}
+	return term.WriteText(cmd.OutOrStdout(), p.text(term.WidthOf(cmd.OutOrStdout())))
+}
+
+// shown returns what any report of a plan states.
+func (f *planFlags) shown(cmd *cobra.Command) *report.Report {
+	return &report.Report{Command: term.CommandOf(cmd), Facts: []report.Fact{
+		{Name: "plan", Text: "of widths"}, {Name: "trace", Text: filepath.Base(f.workload)}}}
 }
 
 func (f *planFlags) define(cmd *cobra.Command) {
@@ -117,6 +164,7 @@ func (f *planFlags) define(cmd *cobra.Command) {
 	fs.IntVar(&f.elastic, "elastic", 0, "say what each GPU up to `GPUS` is worth to the jobs of a trace under "+
 		"elastic scaling; with --profiles, without a budget")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
+	f.report.Define(fs)
 }
 
 // planned is a plan, with what is around it.

@@ -289,7 +289,7 @@ func again(cmd *cobra.Command, args []string, dir string) string {
 func (f *Own) report(cmd *cobra.Command, m *manager.Manager) error {
 	result, jobs := m.Result()
 	rows := m.Board().Rows()
-	if err := f.write(m, jobs); err != nil {
+	if err := f.write(cmd, m, jobs); err != nil {
 		return err
 	}
 	var err error
@@ -302,20 +302,30 @@ func (f *Own) report(cmd *cobra.Command, m *manager.Manager) error {
 }
 
 // write writes the files that were asked for.
-func (f *Own) write(m *manager.Manager, jobs []metrics.Job) error {
+func (f *Own) write(cmd *cobra.Command, m *manager.Manager, jobs []metrics.Job) error {
 	err := writeFile(f.work.JobsOut, func(w io.Writer) error {
 		_, err := io.WriteString(w, term.JobColumns)
 		return cmp.Or(err, term.WriteJobRows(w, f.system, jobs))
 	})
 	err = cmp.Or(err, writeFile(f.work.EventsOut, m.WriteLog))
-	if err != nil || f.work.Report.Path == "" {
+	if err != nil {
 		return err
 	}
+	out, err := f.work.Report.Create()
+	if out == nil || err != nil {
+		return err
+	}
+	defer out.Discard()
 	var log bytes.Buffer
 	if err := m.WriteLog(&log); err != nil {
 		return err
 	}
-	return f.work.Report.WriteRecorded(&log, "the log", nil) // not the command line, which may be that of a job
+	var stderr io.Writer
+	if !f.work.Quiet {
+		stderr = cmd.ErrOrStderr()
+	}
+	// not the command line, which may be that of a job
+	return out.CommitRecorded(&log, "the log", nil, stderr)
 }
 
 // writeFile writes a file whole or not at all; without a path it does nothing.
@@ -328,7 +338,10 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	defer out.Discard()
-	return cmp.Or(write(out), out.Commit())
+	if err := write(out); err != nil {
+		return err
+	}
+	return out.Commit()
 }
 
 // failures is the error of a run in which jobs failed, or for which there was never room.

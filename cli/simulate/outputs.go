@@ -11,7 +11,7 @@ import (
 type outputs struct {
 	jobs   *term.OutFile   // nil = not asked for
 	events []*term.OutFile // one per system, in their order; empty = not asked for
-	report *term.OutFile   // nil = not asked for
+	report *term.Report    // nil = not asked for
 }
 
 // outputs creates all files asked for, so that a wrong name is found before anything runs.
@@ -98,10 +98,7 @@ func (o *outputs) commit(c *comparison) error {
 			return err
 		}
 	}
-	if o.report != nil {
-		return o.report.Commit()
-	}
-	return nil
+	return o.report.Commit()
 }
 
 // discard removes what was not committed.
@@ -112,9 +109,7 @@ func (o *outputs) discard() {
 	for _, f := range o.events {
 		f.Discard()
 	}
-	if o.report != nil {
-		o.report.Discard()
-	}
+	o.report.Discard()
 }
 
 // writeJobs writes one row per system and job, in the order of systems and arrivals.

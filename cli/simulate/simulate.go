@@ -130,10 +130,8 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if out.report != nil {
-		if err := f.report.Fill(out.report, c.report(cmd)); err != nil {
-			return err
-		}
+	if err := out.report.Fill(c.report(cmd), stderr); err != nil {
+		return err
 	}
 	if err := out.commit(c); err != nil {
 		return err

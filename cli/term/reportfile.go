@@ -1,10 +1,12 @@
 package term
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,74 +19,164 @@ import (
 type ReportFlags struct {
 	Path      string // "" = none is asked for
 	Anonymous bool
+	date      string
+	limit     float64 // MB
 }
+
+// reportLimit is how many MB of data a report may have where no flag says it.
+const reportLimit = 24
 
 // Define adds the flags.
 func (f *ReportFlags) Define(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Path, "report", "",
 		"write what a browser shows of it to `FILE.html`: one file that asks no one for anything")
 	fs.BoolVar(&f.Anonymous, "anonymous", false, "number jobs, users, models and nodes in the report")
+	fs.StringVar(&f.date, "date", "", "`YYYY-MM-DD` that the report states (default: none, so that the same command "+
+		"writes the same bytes)")
+	fs.Float64Var(&f.limit, "report-limit", reportLimit, "`MB` of data in the report; beyond it the 2,000 jobs that "+
+		"matter most are kept, and sums of the others")
 }
 
-// Check refuses what is no file.
+// Check refuses what is no file, and flags that nothing comes of.
 func (f *ReportFlags) Check() error {
-	switch {
-	case f.Path == "-":
+	if f.Path == "-" {
 		return Usagef("--report -: want a file; /dev/stdout is the standard output, ./- a file named -")
-	case f.Path == "" && f.Anonymous:
-		return Usagef("--anonymous: it is about a report, and none is asked for; add --report FILE.html")
+	}
+	if f.Path == "" {
+		switch {
+		case f.Anonymous:
+			return Usagef("--anonymous: it is about a report, and none is asked for; add --report FILE.html")
+		case f.date != "":
+			return Usagef("--date: it is about a report, and none is asked for; add --report FILE.html")
+		}
+	}
+	if _, err := time.Parse(time.DateOnly, f.date); f.date != "" && err != nil {
+		return Usagef("--date %q, want a day as YYYY-MM-DD, such as 2026-11-27", f.date)
+	}
+	if !(f.limit > 0 && f.limit <= 1e6) {
+		return Usagef("--report-limit %v, want MB above 0, up to 1e6", f.limit)
 	}
 	return nil
 }
 
-// Create creates the file, so that a wrong name is found before anything runs; nil if none is asked for.
-func (f *ReportFlags) Create() (*OutFile, error) {
+// CheckInput refuses a report that would be written over a file that is read, and flags as Check does.
+func (f *ReportFlags) CheckInput(read ...PathUse) error {
+	if f.Path != "" {
+		for _, r := range read {
+			if r.Path != "" && SamePath(f.Path, r.Path) {
+				return Usagef("--report %s: that is the %s that is read, want another file to write", f.Path, r.What)
+			}
+		}
+	}
+	return f.Check()
+}
+
+// Report is a report that is being written: nothing has its name until it is whole.
+type Report struct {
+	flags *ReportFlags
+	file  *OutFile
+}
+
+// Create creates the file, so that a wrong name is found before anything runs; nil if none is asked for, which all
+// methods take.
+func (f *ReportFlags) Create() (*Report, error) {
 	if f.Path == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // as said
 	}
-	return CreateOut(f.Path)
+	file, err := CreateOut(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{f, file}, nil
 }
 
-// Fill writes a report into the file, which has its name only once it is committed.
-func (f *ReportFlags) Fill(out *OutFile, r *report.Report) error {
-	r.Version, r.Anonymous = OwnBuild().Version, f.Anonymous
-	if err := r.Write(out); err != nil {
-		return err
+// Discard removes what there is of a report that was not committed.
+func (w *Report) Discard() {
+	if w != nil {
+		w.file.Discard()
 	}
-	return out.Flush()
 }
 
-// WriteRecorded writes the report of the run in a log, whole or not at all; nothing if none is asked for.
-func (f *ReportFlags) WriteRecorded(log io.Reader, name string, command []string) error {
-	out, err := f.Create()
-	if out == nil || err != nil {
+// Fill writes a report into the file, and what it leaves out to stderr, nil = nowhere.
+func (w *Report) Fill(r *report.Report, stderr io.Writer) error {
+	if w == nil {
+		return nil
+	}
+	r.Version, r.Anonymous, r.Limit = OwnBuild().Version, w.flags.Anonymous, int64(w.flags.limit*1e6)
+	if w.flags.date != "" {
+		r.Facts = append(r.Facts, report.Fact{Name: "date", Text: w.flags.date})
+	}
+	left, err := r.Write(w.file)
+	if err == nil {
+		err = w.file.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.flags.Path, pathCause(err))
+	}
+	if left != "" && stderr != nil {
+		fmt.Fprintf(stderr, "trainyard: report: %s\n", left)
+	}
+	return nil
+}
+
+// Commit gives the file its name.
+func (w *Report) Commit() error {
+	if w == nil {
+		return nil
+	}
+	return w.file.Commit()
+}
+
+// CommitRecorded writes the report of the run in a log, and gives the file its name. What of the log cannot be shown,
+// or is left out, it says on stderr, nil = nowhere.
+func (w *Report) CommitRecorded(log io.Reader, name string, command []string, stderr io.Writer) error {
+	if w == nil {
+		return nil
+	}
+	doc, err := recorded(log, name)
+	if err != nil {
 		return err
 	}
-	defer out.Discard()
+	doc.Command = command
+	for _, note := range doc.Notes {
+		if stderr != nil {
+			fmt.Fprintf(stderr, "trainyard: report: %s\n", note)
+		}
+	}
+	if failed := w.Fill(doc, stderr); failed != nil {
+		return failed
+	}
+	return w.file.Commit()
+}
+
+// recorded returns the report of the run in a log.
+func recorded(log io.Reader, name string) (*report.Report, error) {
 	r, err := eventlog.NewReader(log, name)
 	if err != nil {
-		return err
+		return nil, Malformed(err)
 	}
-	s, err := report.Recorded(r)
+	s, short, err := report.Recorded(r)
 	if err != nil {
-		return err
-	}
-	if another, _ := r.Another(); another {
-		return Usagef("--report: the log has several parts, want one")
+		return nil, Malformed(err)
 	}
 	s.Settings = WithoutFolders(s.Settings)
-	doc := &report.Report{Command: command, Systems: []report.System{s}}
 	h := r.Header()
+	doc := &report.Report{Systems: []report.System{s}, Facts: FactsOf(&h)}
+	if short != nil {
+		doc.Notes = append(doc.Notes, fmt.Sprintf("The report ends before the log does: %v.", short))
+	}
+	return doc, nil
+}
+
+// FactsOf returns what the header of a log says of a run, without paths of folders.
+func FactsOf(h *eventlog.Header) (list []report.Fact) {
 	for _, fact := range []report.Fact{{Name: "trace", Text: filepath.Base(h.Trace)},
 		{Name: "cluster", Text: filepath.Base(h.Cluster)}, {Name: "preset", Text: h.Preset}} {
 		if fact.Text != "" && fact.Text != "." {
-			doc.Facts = append(doc.Facts, fact)
+			list = append(list, fact)
 		}
 	}
-	if err := f.Fill(out, doc); err != nil {
-		return err
-	}
-	return out.Commit()
+	return list
 }
 
 // silent are flags that change nothing of what a report shows.

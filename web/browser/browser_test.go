@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -218,4 +219,14 @@ func report(t *testing.T, args ...string) string {
 	path := filepath.Join(t.TempDir(), "report.html")
 	run(t, append(args, "--report", path)...)
 	return path
+}
+
+// before has a script run in each page before those of its own.
+func (b *browser) before(script string) {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return err
+	}))
 }

@@ -15,6 +15,7 @@ export interface Line {
   values: (number | null)[];
   step?: boolean;
   fill?: boolean;
+  points?: boolean; // without a line
 }
 
 interface PlotProps {
@@ -57,7 +58,7 @@ export function Plot(p: PlotProps) {
         axes: [
           {
             ...axis, space: 70, filter: (_u, list) => list,
-            values: (u, list) => list.map((v) => (v === null || u.valToPos(v, "x") > u.over.clientWidth - 26 ? "" : p.xText(v))),
+            values: (u, list) => list.map((v) => (v === null || u.valToPos(v, "x") > (u.over.clientWidth || width - SIDE) - 26 ? "" : p.xText(v))),
             splits: p.xTicks && (p.logX
               ? (u) => logTicks(u.scales.x.min ?? 1, u.scales.x.max ?? 10)
               : (u) => p.xTicks!(u.scales.x.min ?? 0, u.scales.x.max ?? 1, Math.max(2, Math.floor(width / 110)))),
@@ -67,7 +68,8 @@ export function Plot(p: PlotProps) {
         series: [
           { label: "at", value: (_u, v) => (v === null ? "–" : p.xText(v)) },
           ...p.lines.map((l) => ({
-            label: l.name, stroke: pal.hues[l.hue % pal.hues.length], width: 2, points: { show: false },
+            label: l.name, stroke: pal.hues[l.hue % pal.hues.length], width: l.points ? 0 : 2,
+            points: l.points ? { show: true, size: 12, width: 2, fill: pal.hues[l.hue % pal.hues.length], stroke: pal.hues[l.hue % pal.hues.length] } : { show: false },
             fill: l.fill ? pal.hues[l.hue % pal.hues.length] + "40" : undefined,
             paths: l.step ? uPlot.paths.stepped!({ align: 1 }) : undefined,
             value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? "–" : p.yText(v)),

@@ -60,6 +60,8 @@ export function Compare({ report }: { report: Report }) {
 const kinds = ["JCT", "queue", "slow-down"] as const;
 
 function valuesOf(report: Report, i: number, kind: (typeof kinds)[number]): number[] {
+  const sums = report.systems[i].head.sums;
+  if (sums) return sums.quantiles[kind] ?? [];
   const out: number[] = [], o = report.systems[i].outcomes;
   for (let j = 0; j < report.jobs.n; j++) {
     if (report.head.outcomes[o.outcome[j]] !== "finished") continue;
@@ -125,7 +127,7 @@ function Gains({ report }: { report: Report }) {
   return (
     <Figure
       title={`Who gained and lost: ${names[other]} against ${names[0]}`}
-      says={`${count(rows.gained)} jobs are done earlier under ${names[other]}, ${count(rows.lost)} later. Each difference is ` +
+      says={`${report.head.kept ? `Of the ${count(report.head.kept.jobs)} jobs kept here ` : ""}${count(rows.gained)} jobs are done earlier under ${names[other]}, ${count(rows.lost)} later. Each difference is ` +
         "split into waiting, starts and stops, work done again, and work itself (narrower or slower); the parts sum to it."}
     >
       {report.systems.length > 2 && (

@@ -4,6 +4,9 @@ import { render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { About } from "./about";
 import { Compare } from "./compare";
+import { Energy } from "./energy";
+import { Figures } from "./figures";
+import { Frontier } from "./frontier";
 import { Job } from "./job";
 import { Jobs } from "./jobs";
 import { Losses } from "./losses";
@@ -12,16 +15,17 @@ import { board, contact, enter, info, keepPast, past, wrong } from "./live";
 import type { Report } from "./model";
 import { read } from "./model";
 import { People } from "./people";
-import { chosen, dark, go, link, live, place, said, screens } from "./state";
+import { chosen, dark, go, link, live, offer, place, said, screens } from "./state";
 import { Time } from "./time";
 import { Yard } from "./yard";
 
 const titles: Record<string, string> = {
-  yard: "Yard", compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People", about: "About",
+  yard: "Yard", compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People",
+  energy: "Energy", figures: "Figures", frontier: "Frontier", about: "About",
 };
 
 const keys: [string, string][] = [
-  ["/", "filter jobs"], ["1 to 6", "open a screen"], ["arrows", "move the chart"], ["+ and −", "zoom"], ["0", "all of it"],
+  ["/", "filter jobs"], ["1 to 9", "open a screen"], ["arrows", "move the chart"], ["+ and −", "zoom"], ["0", "all of it"],
   ["[ and ]", "attempt before, after"], ["Enter", "open the job"], ["Esc", "leave"], ["?", "this help"],
   ["wheel, drag", "zoom, move; with Shift: rows"],
 ];
@@ -38,6 +42,12 @@ function Screen({ report }: { report: Report }) {
       return <Losses report={report} />;
     case "people":
       return <People report={report} />;
+    case "energy":
+      return <Energy report={report} />;
+    case "figures":
+      return <Figures report={report} />;
+    case "frontier":
+      return <Frontier report={report} />;
     case "about":
       return <About report={report} />;
   }
@@ -85,9 +95,9 @@ function App({ title, children }: { title: (screen: string) => string; children:
       if (e.key === "?") setHelp((h) => !h);
       else if (e.key === "/") {
         e.preventDefault();
-        if (place.value.screen !== "jobs") go("jobs", { sys: chosen.value });
+        if (place.value.screen !== "jobs" && screens.includes("jobs")) go("jobs", { sys: chosen.value });
         setTimeout(() => document.getElementById("search")?.focus(), 50);
-      } else if (/^[1-6]$/.test(e.key)) go(screens[Number(e.key) - 1], { sys: chosen.value || undefined });
+      } else if (/^[1-9]$/.test(e.key) && Number(e.key) <= screens.length) go(screens[Number(e.key) - 1], { sys: chosen.value || undefined });
     };
     addEventListener("keydown", onKey);
     document.getElementById("page")!.dataset.ready = "1"; // keys are heard from here on
@@ -136,11 +146,13 @@ async function start(): Promise<void> {
       render(<App title={(s) => titles[s]}><Live /></App>, root);
       return;
     }
-    const report = await read(), alone = report.systems.length === 1;
+    const report = await read(), alone = report.systems.length === 1, h = report.head;
+    if (report.systems.length === 0) offer([...(h.plan ? ["frontier"] : []), ...(h.tables ? ["figures"] : []), "about"]);
     root.replaceChildren();
     render(
       <App title={(s) => (s === "compare" && alone ? "Summary" : titles[s])}>
-        {report.jobs.n === 0 ? <p class="note">There are no jobs in this report.</p> : <Screen report={report} />}
+        {h.kept && <p class="note" id="kept">{h.kept.says}</p>}
+        {report.jobs.n === 0 && report.systems.length > 0 ? <p class="note">There are no jobs in this report.</p> : <Screen report={report} />}
       </App>, root);
   } catch (e) {
     const note = document.createElement("p");

@@ -53,6 +53,22 @@ export interface Series {
   watts?: number[];
 }
 
+export type Cell = string | number | boolean | null;
+
+/** Sums are what is left of jobs that the file does not have. */
+export interface Sums {
+  quantiles: Record<string, number[]>; // of finished jobs, evenly spaced
+  users: { user: string; jobs: number; finished: number; gpu_hours: number; wait_s: number; preempted: number; lost_gpu_hours: number; kwh: number }[];
+}
+
+/** Heat is the share of GPU time in which work went on, by node and time: of all jobs, where not all are kept. */
+export interface Heat {
+  from: number;
+  width: number;
+  buckets: number;
+  share: Ints; // in 255ths
+}
+
 interface SystemHead {
   name: string;
   settings: Record<string, string> | null;
@@ -62,6 +78,7 @@ interface SystemHead {
   gpus: boolean;
   losses?: Losses;
   series?: Series;
+  sums?: Sums;
 }
 
 export interface Head {
@@ -74,6 +91,10 @@ export interface Head {
   unit_s: number;
   rounded: boolean;
   systems: SystemHead[];
+  tables?: { title: string; head: string[]; rows: Cell[][] }[];
+  printed?: string;
+  plan?: unknown;
+  kept?: { jobs: number; of: number; says: string };
   reasons: string[];
   outcomes: string[];
   classes: string[];
@@ -134,6 +155,7 @@ export interface Spells {
 }
 
 export interface Gantt {
+  heat: Heat | null;
   spells: Spells;
   nodes: Node[];
   rows: number; // GPUs
@@ -279,7 +301,11 @@ function readGantt(tables: Map<string, Table>, jobs: number, unit: number, to: n
   for (let j = 0; j < jobs; j++) ofJob[j + 1] += ofJob[j];
   const next = ofJob.slice();
   for (let i = 0; i < attempts.n; i++) byJob[next[attempts.job[i]]++] = i;
-  return { spells, nodes, rows, rowOf, nodeOfRow, attempts, ofJob, byJob };
+  const axis = tables.get("heat-axis");
+  const heat = axis ? {
+    from: axis.ints("from_ms")[0] / 1000, width: axis.ints("width_us")[0] / 1e6, buckets: axis.ints("buckets")[0], share: tables.get("heat")!.ints("share"),
+  } : null;
+  return { heat, spells, nodes, rows, rowOf, nodeOfRow, attempts, ofJob, byJob };
 }
 
 function block(id: string): string {

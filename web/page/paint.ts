@@ -56,6 +56,7 @@ export function levelOf(g: Gantt, v: View, width: number): Level {
     all++;
     if ((a.end[i] - a.start[i]) * k < 3) thin++;
   }
+  if (g.heat && v.t1 - v.t0 > g.heat.width * 20) return "heat";
   if (all > 200 && thin * 2 > all || v.row < 1) return "heat";
   return v.row >= 12 ? "jobs" : "bars";
 }
@@ -153,7 +154,8 @@ export class Painter {
     const bands = this.bands(g, v), sums = bands.map(() => new Float32Array(w + 1));
     const bandOf = new Int32Array(g.rows).fill(-1);
     bands.forEach((b, n) => bandOf.fill(n, b.from, b.to));
-    for (let i = 0; i < a.n; i++) {
+    if (g.heat) fromGrid(g, v, bandOf, sums, k);
+    for (let i = 0; i < a.n && !g.heat; i++) {
       if (a.stop[i] <= v.t0 || a.start[i] >= v.t1 || !(a.work[i] < a.stop[i])) continue;
       const x0 = Math.max((a.work[i] - v.t0) * k, 0), x1 = Math.min((a.stop[i] - v.t0) * k, w);
       if (x1 <= x0) continue;
@@ -209,17 +211,34 @@ function partsOf(g: Gantt, v: View): number[] {
   return list;
 }
 
-/** addSpan adds 1 between x0 and x1 to sums, which are differences: whole pixels alone get all of it. */
-function addSpan(sums: Float32Array, x0: number, x1: number): void {
+/** fromGrid adds the shares of a grid to sums, which are differences. A node that is cut into bands has the same in each. */
+function fromGrid(g: Gantt, v: View, bandOf: Int32Array, sums: Float32Array[], k: number): void {
+  const h = g.heat!, w = sums.length > 0 ? sums[0].length - 1 : 0;
+  let row = 0;
+  g.nodes.forEach((node, n) => {
+    const gpus = new Map<number, number>(); // of the node, by band
+    for (let i = 0; i < node.gpus; i++, row++) if (bandOf[row] >= 0) gpus.set(bandOf[row], (gpus.get(bandOf[row]) ?? 0) + 1);
+    for (const [band, size] of gpus) {
+      for (let b = 0; b < h.buckets; b++) {
+        const share = h.share[n * h.buckets + b];
+        const x0 = Math.max((h.from + b * h.width - v.t0) * k, 0), x1 = Math.min((h.from + (b + 1) * h.width - v.t0) * k, w);
+        if (share > 0 && x1 > x0) addSpan(sums[band], x0, x1, (share / 255) * size);
+      }
+    }
+  });
+}
+
+/** addSpan adds an amount between x0 and x1 to sums, which are differences: whole pixels alone get all of it. */
+function addSpan(sums: Float32Array, x0: number, x1: number, amount = 1): void {
   const a = Math.floor(x0), b = Math.floor(x1);
   if (a === b) {
-    sums[a] += x1 - x0;
-    sums[a + 1] -= x1 - x0;
+    sums[a] += (x1 - x0) * amount;
+    sums[a + 1] -= (x1 - x0) * amount;
     return;
   }
   const left = a + 1 - x0, right = x1 - b;
-  sums[a] += left;
-  sums[a + 1] += 1 - left;
-  sums[b] += right - 1;
-  if (b + 1 < sums.length) sums[b + 1] -= right;
+  sums[a] += left * amount;
+  sums[a + 1] += (1 - left) * amount;
+  sums[b] += (right - 1) * amount;
+  if (b + 1 < sums.length) sums[b + 1] -= right * amount;
 }

@@ -34,7 +34,10 @@ export function People({ report }: { report: Report }) {
       row.wait += o.finish[j] - report.jobs.submit[j] - o.run[j];
     }
   }
-  const rows = [...by.values()].sort((a, b) => b.hours - a.hours || (a.user < b.user ? -1 : 1));
+  const sums = system.head.sums?.users.map((u) => ({
+    user: u.user, jobs: u.jobs, finished: u.finished, hours: u.gpu_hours, wait: u.wait_s, preempted: u.preempted, lost: u.lost_gpu_hours, energy: u.kwh,
+  }));
+  const rows = (sums ?? [...by.values()]).sort((a, b) => b.hours - a.hours || (a.user < b.user ? -1 : 1));
   const all = rows.reduce((sum, r) => sum + r.hours, 0), powered = rows.some((r) => r.energy > 0);
   if (rows.length <= 1 && !rows[0]?.user) {
     return (

@@ -10,7 +10,7 @@ export interface Place {
 /** live is how a live page comes by its key; "" = it is a file. */
 export const live = document.getElementById("page")?.dataset.live ?? "";
 
-export const screens: readonly string[] = [live ? "yard" : "compare", "time", "jobs", "losses", "people", "about"];
+export const screens: string[] = [live ? "yard" : "compare", "time", "jobs", "losses", "people", "energy", "about"];
 
 function parse(hash: string): Place {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
@@ -21,6 +21,12 @@ function parse(hash: string): Place {
 }
 
 export const place = signal<Place>(parse(location.hash));
+
+/** offer has a page show other screens than usual. */
+export function offer(list: string[]): void {
+  screens.splice(0, screens.length, ...list);
+  place.value = parse(location.hash);
+}
 
 export function link(screen: string, args: Record<string, string | number | undefined> = {}): string {
   const q = new URLSearchParams();
