@@ -15,8 +15,9 @@ LINT_VERSION := 2.15.0
 # The root module and every nested one that exists (kube/ has its own go.mod).
 MODULES := . $(patsubst %/go.mod,%,$(wildcard */go.mod))
 
-# Modules for the page, which its users need not build: the bundler, and tests in a browser.
-PAGE_MODULES := web/bundle web/browser
+# Modules for the page and for dashboards, which their users need not build: the bundler, tests in a browser, and tests
+# with Prometheus' own parser.
+PAGE_MODULES := web/bundle web/browser tools/promql
 
 # Packages with goroutines, where the race detector can find something. The decision core is one goroutine by rule
 # (internal/layertest checks it), so racing it would only cost time. Folders that do not exist yet are left out.
@@ -195,6 +196,10 @@ page: web ## fail when web/dist is not what the sources of the page give
 .PHONY: test-browser
 test-browser: ## open reports in a real Chromium; screenshots stay in bin/shots
 	@cd web/browser && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: test-dashboards
+test-dashboards: ## parse docs/grafana as Prometheus does; look for its metrics in a real manager
+	@cd tools/promql && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: handover
 handover: ## hand running jobs over from the program of BASE=COMMIT to this one, and back

@@ -1,2 +1,2 @@
-// Package export has the verb that writes a log in the forms of other tools.
+// Package export has the verbs that write a log in the forms of other tools, and draw pictures of it.
 package export

@@ -24,24 +24,31 @@ type exportFlags struct {
 	out    string
 	table  string
 	jobs   bool
+	board  string
 }
 
-var formats = []string{"perfetto", "evalys", "csv"}
+var formats = []string{"perfetto", "evalys", "csv", grafana}
 
-// Verbs returns the verb that writes a log in the forms of other tools.
+// grafana is the format that needs no log.
+const grafana = "grafana"
+
+// Verbs returns the verbs that write a log in the forms of other tools, and draw pictures.
 func Verbs() []*cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export perfetto|evalys|csv [LOG.jsonl]",
+		Use:   "export perfetto|evalys|csv|grafana [LOG.jsonl]",
 		Short: "Write a log in the form of another tool",
 		Long: `Writes the run in a log, or that of a host so far where no log is named.
 
 perfetto  a trace for ui.perfetto.dev: a track for each GPU, a slice for each
           attempt and what it did, counters, flows between attempts of a job
 evalys    a JobSet in CSV: a row for each attempt, or with --jobs for each job
-csv       one table: jobs, attempts or series`,
+csv       one table: jobs, attempts or series
+grafana   a dashboard of the metrics of a manager (--dashboard machine) or of
+          the controller of a cluster (cluster), to import; it needs no log`,
 		Example: `  trainyard export perfetto log.jsonl -o run.pftrace
-  trainyard export csv --table attempts --context lab -o attempts.csv`,
+  trainyard export csv --table attempts --context lab -o attempts.csv
+  trainyard export grafana --dashboard cluster -o cluster.json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: f.export,
 	}
@@ -51,8 +58,10 @@ csv       one table: jobs, attempts or series`,
 	fs.StringVarP(&f.out, "out", "o", "", "`FILE` to write")
 	fs.StringVar(&f.table, "table", "jobs", "of csv: `NAME` of the table, jobs, attempts or series")
 	fs.BoolVar(&f.jobs, "jobs", false, "of evalys: a row for each job")
+	fs.StringVar(&f.board, "dashboard", "machine", "of grafana: `NAME` of the dashboard, machine or cluster")
+	term.CompleteFlag(cmd, "dashboard", term.ListOf(func() []string { return export.Dashboards }))
 	term.CompleteFlag(cmd, "table", term.ListOf(func() []string { return export.Tables }))
-	return []*cobra.Command{cmd}
+	return []*cobra.Command{cmd, newPlot()}
 }
 
 // check names the first thing that is wrong with what was given.
@@ -74,6 +83,19 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	case len(args) > 1 && (f.target.State != "" || f.target.Context != ""):
 		return term.Usagef("%s and a host are both given, want one", args[1])
 	}
+	return f.checkBoard(cmd, args)
+}
+
+// checkBoard names what is wrong for a dashboard.
+func (f *exportFlags) checkBoard(cmd *cobra.Command, args []string) error {
+	switch {
+	case !slices.Contains(export.Dashboards, f.board):
+		return term.Usagef("--dashboard %q, want %s", f.board, strings.Join(export.Dashboards, ", "))
+	case cmd.Flags().Changed("dashboard") && args[0] != grafana:
+		return term.Usagef("--dashboard is of grafana, not of %s", args[0])
+	case args[0] == grafana && (len(args) > 1 || f.target.State != "" || f.target.Context != ""):
+		return term.Usagef("grafana: a log or a host is given, want none: a dashboard is of metrics")
+	}
 	return nil
 }
 
@@ -86,6 +108,12 @@ func (f *exportFlags) export(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer out.Discard()
+	if args[0] == grafana {
+		if err = export.Grafana(out, f.board); err != nil {
+			return err
+		}
+		return out.Commit()
+	}
 	sys, err := f.read(cmd, args)
 	if err != nil {
 		return err

@@ -165,6 +165,30 @@ func (v *visitor) machine(t *testing.T, block string) {
 	}
 }
 
+// Ensure that the pictures of README.md are those that the commands of docs/guide/pictures.md draw, byte for byte.
+func TestPicturesDrawn(t *testing.T) {
+	t.Parallel()
+	v := newVisitor(t)
+	for _, block := range blocks(t, "docs/guide/pictures.md") {
+		for line := range strings.Lines(block) {
+			v.types(t, line)
+		}
+	}
+	for _, name := range places {
+		want, err := os.ReadFile(filepath.Join(repository, "docs", "pictures", name+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(v.dir, name+".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("docs/pictures/%s.svg is not what docs/guide/pictures.md draws; look at it, and copy it", name)
+		}
+	}
+}
+
 // places are the pictures that README.md has places for.
 var places = []string{"yard", "time", "comparison", "losses"}
 
