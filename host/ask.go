@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -76,25 +76,51 @@ func (h *Host) arrived(s *Submitting, next sched.JobID) (first sched.JobID, know
 }
 
 // Command has done with a job what its user wants, and returns once that is durable. ErrNoJob and ErrDone say why it
-// cannot be.
+// cannot be; under OnlyIf its error does.
 func (h *Host) Command(ctx context.Context, id sched.JobID, c sched.Command) error {
 	row, known, _ := h.board.Row(id)
+	conditional := ctx.Value(conditionKey{}) != nil
 	switch {
 	case !known:
 		return ErrNoJob
-	case row.State == sched.Done:
+	case row.State == sched.Done && !conditional:
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
 	}
 	if err := h.running(ctx); err != nil {
 		return err
 	}
-	if err := h.await(ctx, h.box.Command(id, c)); err != nil {
+	var err error
+	if conditional {
+		err = h.commandIf(ctx, id, c)
+	} else {
+		err = h.await(ctx, h.box.Command(id, c))
+	}
+	if err != nil {
 		return err
 	}
 	if row, _, _ := h.board.Row(id); row.State == sched.Done && !row.Cancelled {
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
 	}
 	return nil
+}
+
+// commandIf is Command under the condition that ctx has.
+func (h *Host) commandIf(ctx context.Context, id sched.JobID, c sched.Command) error {
+	var refused error
+	durable := h.box.follow(func(v *sched.View, earlier []sched.Event, _ sched.JobID, _ sched.Time) []sched.Event {
+		refused = onlyIf(ctx, v, earlier, id)
+		if j := v.Job(id); refused == nil && j.State == sched.Done {
+			refused = fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
+		}
+		if refused != nil {
+			return nil
+		}
+		return commanded(id, c)
+	})
+	if err := h.await(ctx, durable); err != nil {
+		return err
+	}
+	return refused
 }
 
 // Drain has nodes be given to no new job, or lifts that, and returns once that is durable.
@@ -113,40 +139,32 @@ func (h *Host) Post(ctx context.Context, events Request) error {
 	return h.await(ctx, h.box.Post(events))
 }
 
-// changing is how a job is to be that is not durable yet.
-type changing struct {
-	change  sched.JobChange
-	durable <-chan struct{}
-}
-
 // Change has a job be otherwise from now on: change is given what may be changed of it, as it is, and makes it what it
-// is to be; refuse may say why it cannot be so. It returns once that is durable. One that holds GPUs and may no longer
-// hold as many is stopped, saves, and waits for its turn. ErrNoJob and ErrDone say why it cannot be.
+// is to be; refuse may say why it cannot be so. Both are called by the engine's goroutine as the event is made, and
+// must be short. It returns once that is durable. One that holds GPUs and may no longer hold as many is stopped, saves, and
+// waits for its turn. ErrNoJob and ErrDone say why it cannot be; under OnlyIf its error does.
 func (h *Host) Change(ctx context.Context, id sched.JobID, change func(*sched.JobChange),
-	refuse func(*sched.JobSpec, *sched.JobChange) error) (err error) {
-	var durable <-chan struct{}
-	asked := h.Look(ctx, func(v *sched.View) {
-		if id < 0 || int(id) >= len(v.Jobs) {
-			err = ErrNoJob
-			return
-		}
-		j := v.Job(id)
-		if j.State == sched.Done || j.Cancel {
-			err = fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
-			return
-		}
-		c := h.wanted(id, j.Spec)
-		change(&c)
-		if err = refuse(j.Spec, &c); err == nil {
-			durable = h.box.Change(id, c)
-			h.changing[id] = changing{c, durable}
-		}
-	})
-	if failed := errors.Join(asked, err); failed != nil {
-		return failed
+	refuse func(*sched.JobSpec, *sched.JobChange) error) error {
+	if err := h.running(ctx); err != nil {
+		return err
 	}
-	if late := h.await(ctx, durable); late != nil {
+	var refused error
+	late := h.await(ctx, h.box.follow(func(v *sched.View, earlier []sched.Event, _ sched.JobID,
+		_ sched.Time) []sched.Event {
+		var c sched.JobChange
+		if refused = ctx.Err(); refused != nil { // who asked has the answer that it failed
+			return nil
+		}
+		if c, refused = changed(ctx, v, earlier, id, change, refuse); refused != nil {
+			return nil
+		}
+		return []sched.Event{{Kind: sched.JobChanged, Job: id, Change: &c}}
+	}))
+	if late != nil {
 		return late
+	}
+	if refused != nil {
+		return refused
 	}
 	if row, _, _ := h.board.Row(id); row.State == sched.Done { // it may have been before
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
@@ -154,21 +172,53 @@ func (h *Host) Change(ctx context.Context, id sched.JobID, change func(*sched.Jo
 	return nil
 }
 
-// wanted returns how job id is to be from now on, as far as is known: what was asked for a moment ago is not in its
-// spec yet.
-func (h *Host) wanted(id sched.JobID, spec *sched.JobSpec) sched.JobChange {
-	maps.DeleteFunc(h.changing, func(_ sched.JobID, c changing) bool {
-		select {
-		case <-c.durable:
-			return true
-		default:
-			return false
-		}
-	})
-	if c, pending := h.changing[id]; pending {
-		return c.change
+// changed returns what a job is to be, or why it cannot be so. What was asked for before in the same batch is not in
+// its spec yet.
+func changed(ctx context.Context, v *sched.View, earlier []sched.Event, id sched.JobID, change func(*sched.JobChange),
+	refuse func(*sched.JobSpec, *sched.JobChange) error) (c sched.JobChange, err error) {
+	if id < 0 || int(id) >= len(v.Jobs) {
+		return c, ErrNoJob
 	}
-	return spec.Change()
+	if stands := onlyIf(ctx, v, earlier, id); stands != nil {
+		return c, stands
+	}
+	j := v.Job(id)
+	if j.State == sched.Done || j.Cancel {
+		return c, fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
+	}
+	c = j.Spec.Change()
+	for i := range earlier {
+		if e := &earlier[i]; e.Kind == sched.JobChanged && e.Job == id {
+			c = *e.Change
+		}
+	}
+	change(&c)
+	return c, refuse(j.Spec, &c)
+}
+
+type conditionKey struct{}
+
+// condition says why a job is to be left as it is; asked: something else was asked for of it in the same batch.
+type condition func(j *sched.Job, asked bool) error
+
+// OnlyIf returns a context under which Command and Change leave a job as it is, and return the error of refuse, if it
+// returns one. It is called by the engine's goroutine as the event is made, with the job as it is then: between its
+// answer and what is done no one else does anything to the job. asked: what another wants of the job is part of the
+// same batch, so that j does not show it yet. refuse must be short and keep nothing.
+func OnlyIf(ctx context.Context, refuse func(j *sched.Job, asked bool) error) context.Context {
+	return context.WithValue(ctx, conditionKey{}, condition(refuse))
+}
+
+// onlyIf returns the error of the condition that ctx has, if any, about a job that has arrived.
+func onlyIf(ctx context.Context, v *sched.View, earlier []sched.Event, id sched.JobID) error {
+	refuse, some := ctx.Value(conditionKey{}).(condition)
+	if !some {
+		return nil
+	}
+	asked := slices.ContainsFunc(earlier, func(e sched.Event) bool {
+		return e.Job == id && (e.Kind == sched.JobChanged || e.Kind == sched.JobCommanded)
+	})
+	return refuse(v.Job(id), asked)
 }
 
 // Look has f look at the state, the system and its books while nothing changes them. All that f sees is durable; its

@@ -148,7 +148,7 @@ func (d *Desk) collect(now sched.Time) (events []sched.Event) {
 	requests := d.box.take()
 	next := sched.JobID(len(d.view.Jobs))
 	for _, r := range requests {
-		for _, e := range r.events(d.view, next, now) {
+		for _, e := range r.events(d.view, events, next, now) {
 			switch e.Kind {
 			case sched.JobArrived:
 				next++

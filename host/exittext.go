@@ -46,6 +46,8 @@ func (r *Row) Failure() string {
 		return "could not be started: " + r.Text
 	case r.Text == "":
 		return ExitText(r.Code)
+	case strings.HasPrefix(r.Text, task.GivenUp):
+		return r.Text
 	case strings.HasPrefix(r.Text, task.Timeout):
 		return r.Text + ", " + ExitText(r.Code)
 	}
@@ -53,4 +55,7 @@ func (r *Row) Failure() string {
 }
 
 // LastFailure is Failure as sentences take it.
-func (r *Row) LastFailure() text.Failure { return text.Failure{Starts: r.Failures, Text: r.Failure()} }
+func (r *Row) LastFailure() text.Failure {
+	said := r.Failure()
+	return text.Failure{Starts: r.Failures, Text: said, GivenUp: strings.HasPrefix(said, task.GivenUp)}
+}

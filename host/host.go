@@ -73,11 +73,10 @@ type Host struct {
 	open    []*request            // of a batch of which it is not known whether it became durable
 	seen    uint64                // the version before that batch
 
-	up       chan struct{} // closed once requests can be taken
-	upOnce   sync.Once
-	over     chan struct{}            // closed once none are any more
-	changing map[sched.JobID]changing // of the engine's goroutine
-	keys     *keyBook                 // of the engine's goroutine
+	up     chan struct{} // closed once requests can be taken
+	upOnce sync.Once
+	over   chan struct{} // closed once none are any more
+	keys   *keyBook      // of the engine's goroutine
 }
 
 // Open loads what the store has. The store is the Host's from then on, also where that fails.
@@ -95,9 +94,8 @@ func New(o Options) *Host {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Host{o: o, box: NewMailbox(), board: NewBoard(), feed: newFeed(), up: make(chan struct{}),
-		over:     make(chan struct{}),
-		outlook:  outlook{turn: make(chan struct{}, 1)},
-		changing: make(map[sched.JobID]changing), keys: newKeyBook()}
+		over:    make(chan struct{}),
+		outlook: outlook{turn: make(chan struct{}, 1)}, keys: newKeyBook()}
 }
 
 // Close gives the store back.

@@ -22,9 +22,12 @@ type Mailbox struct {
 
 // request is what one user wants.
 type request struct {
-	events  Request
+	events  followUp
 	durable chan struct{} // closed once what came of it is durable
 }
+
+// followUp is a Request that sees what those before it in the same batch have made, which v does not show yet.
+type followUp func(v *sched.View, earlier []sched.Event, next sched.JobID, now sched.Time) []sched.Event
 
 // Request makes the events that a user wants of the instant now. The engine's goroutine calls it once as the batch is
 // made; v shows what is durable by then, and next is the number of the next job to arrive. It must be short. No events:
@@ -38,6 +41,13 @@ func NewMailbox() *Mailbox {
 
 // Post puts a request in. The channel is closed once what came of it is durable.
 func (m *Mailbox) Post(events Request) (durable <-chan struct{}) {
+	return m.follow(func(v *sched.View, _ []sched.Event, next sched.JobID, now sched.Time) []sched.Event {
+		return events(v, next, now)
+	})
+}
+
+// follow is Post for a followUp.
+func (m *Mailbox) follow(events followUp) (durable <-chan struct{}) {
 	r := &request{events, make(chan struct{})}
 	m.mu.Lock()
 	m.waiting = append(m.waiting, r)
@@ -66,16 +76,11 @@ func (m *Mailbox) Submit(jobs func(first sched.JobID, now sched.Time) []*sched.J
 
 // Command passes on what a user wants done with a job that has arrived.
 func (m *Mailbox) Command(job sched.JobID, c sched.Command) (durable <-chan struct{}) {
-	return m.post(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
+	return m.Post(func(*sched.View, sched.JobID, sched.Time) []sched.Event { return commanded(job, c) })
 }
 
-// Change passes on how a user wants a job from now on that has arrived; it must be valid.
-func (m *Mailbox) Change(job sched.JobID, c sched.JobChange) (durable <-chan struct{}) {
-	return m.post(sched.Event{Kind: sched.JobChanged, Job: job, Change: &c})
-}
-
-func (m *Mailbox) post(e sched.Event) <-chan struct{} {
-	return m.Post(func(*sched.View, sched.JobID, sched.Time) []sched.Event { return []sched.Event{e} })
+func commanded(job sched.JobID, c sched.Command) []sched.Event {
+	return []sched.Event{{Kind: sched.JobCommanded, Job: job, Code: int32(c)}}
 }
 
 // Drain has nodes be given to no new job, or lifts that; attempts on them go on. Of several requests about a node in

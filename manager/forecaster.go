@@ -8,6 +8,7 @@ import (
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/whatif"
 )
 
@@ -46,7 +47,7 @@ func (f *forecaster) Take(h eventlog.Header, v *sched.View, dec sched.Decider,
 		return nil, err
 	}
 	total := func(j sched.JobID, _ *sched.JobSpec) float64 { return f.steps.Total(j) }
-	return &moment{m, f.steps.Left(v, total), f.steps.Guesses(), f.costs.Costs(), sched.UnsavedOf(h.Settings)}, nil
+	return &moment{m, f.steps.Left(v, total), f.steps.Guesses(), f.costs.Costs(), system.Leaves(&h)}, nil
 }
 
 // moment is a moment, with what jobs said of their steps by then.

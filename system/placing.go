@@ -24,6 +24,8 @@ var (
 		"tiresias-las, tiresias-gittins", slices.Sorted(maps.Keys(orders))...)
 	Backfill = key.Switch("on", "off", "backfill", "off",
 		"on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up")
+	keyRounds = Interval.As(formatted(pal.FirstRound.Seconds()),
+		"seconds between rounds, in which jobs are placed; 0 = whenever one arrives or ends")
 	ReplaceEvery = key.Seconds("replace_every", "0",
 		"seconds between placements of all again, looked at on the grid of rounds; 0 = every round")
 	MoveCost = key.Seconds("move_cost", formatted(DefaultRestart.Seconds()),
@@ -34,7 +36,8 @@ var (
 		"GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known",
 		"none", "watch", "oracle")
 
-	palKeys = key.List{Order.Key, MoveCost.Key, ReplaceEvery.Key, Backfill.Key, Stragglers.Lives("watch").Key}
+	palKeys = key.List{Order.Key, MoveCost.Key, keyRounds.Key, ReplaceEvery.Key, Backfill.Key,
+		Stragglers.Lives("watch").Key}
 )
 
 // ordered returns the stages of the system whose order was asked for, with its defaults. Its placement is not used.
@@ -76,7 +79,9 @@ func packing(f func(pipeline.Stages, pal.Options) pipeline.Stages, again bool) M
 		if again {
 			o.ReplaceEvery = ReplaceEvery.Get(s)
 		}
-		return watching(f(of, o), k.Slow, s, nil)
+		st := f(of, o)
+		st.Round = keyRounds.Get(s)
+		return watching(st, k.Slow, s, nil)
 	})
 }
 
@@ -106,7 +111,9 @@ func placing(f func(pipeline.Stages, pal.Beliefs, pal.Options) pipeline.Stages, 
 			o.Tolerance = Tolerance.Get(s)
 		}
 		b := k.Beliefs(o)
-		return watching(f(of, b, o), k.Slow, s, &b)
+		st := f(of, b, o)
+		st.Round = keyRounds.Get(s)
+		return watching(st, k.Slow, s, &b)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
@@ -29,6 +30,7 @@ type Info struct {
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
 	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
 	Scored bool     // it places jobs by PM scores of the GPUs
+	Stays  bool     // it stops, moves and resizes no job for others
 	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
 	Batches bool
 }
@@ -73,11 +75,23 @@ func (i *Info) CommonKeys() key.List {
 	if i.Placing != "" {
 		keys.Find(Placement.Name).Default = i.Placing
 	}
+	if i.Stays {
+		k := keys.Find(Unsaved.Name)
+		k.Live, k.LiveSince = "", 0
+		k.Doc = "whether jobs are stopped of which nothing shows that they save: this system stops no job for " +
+			"others, so that both mean the same"
+	}
 	return keys
 }
 
-// Stops reports whether the system may stop, move or resize a job for others.
-func (i *Info) Stops() bool { return i.Common == nil || slices.Contains(i.Common, Unsaved.Name) }
+// Leaves returns who is stopped by his user alone under the system and the settings of h: under one that stops no job
+// for others the rule decides nothing.
+func Leaves(h *eventlog.Header) sched.Unsaved {
+	if info, err := Named(h.System); err == nil && info.Stays {
+		return sched.StopUnsaved
+	}
+	return sched.UnsavedOf(h.Settings)
+}
 
 // ProvisioningKeys returns those of Provisioning that are for this system.
 func (i *Info) ProvisioningKeys() key.List {
@@ -119,6 +133,9 @@ func (i *Info) Build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 }
 
 func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages)) (System, error) {
+	if i.Stays {
+		_ = Unsaved.Get(s) // it decides nothing, but a wrong value is an error
+	}
 	if i.Stages == nil {
 		if adapt != nil {
 			return System{}, errNoStages
@@ -135,7 +152,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 	if err != nil {
 		return System{}, err
 	}
-	protect(k, s, i.Stops(), &st)
+	protect(k, s, !i.Stays, &st)
 	st.UserLimit = UserLimit.Get(s)
 	rules, err := i.provision(k, s, st.Allocate != nil)
 	if err != nil {

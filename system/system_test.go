@@ -296,6 +296,7 @@ func TestWrongValues(t *testing.T) {
 		"move_cost":     append([]string{"inf"}, numbers...),
 		"replace_every": append([]string{"inf"}, numbers...),
 		"backfill":      {"yes", "", "On"},
+		"unsaved":       {"maybe", "", "Leave"},
 		"pay":           {"yes", "", "On"},
 		"stragglers":    {"on", "Watch", ""},
 		"utility":       append([]string{"0", "1.5", "inf"}, numbers...),

@@ -15,22 +15,22 @@ var table = []Info{
 	{
 		Name: "fifo", Line: "by arrival; the first that does not fit holds up all behind it",
 		Assumes: "nothing", Source: "YARN-CS as in Gu et al., NSDI'19",
-		Stages: plain(baseline.FIFO), Common: steady,
+		Stages: plain(baseline.FIFO), Common: steady, Stays: true,
 	},
 	{
 		Name: "fifo-skip", Line: "by arrival; those that do not fit are passed over, without reservation",
 		Assumes: "nothing", Source: "best-effort backfill, released Tiresias simulator (fjf)",
-		Stages: plain(baseline.FIFOSkip), Common: steady,
+		Stages: plain(baseline.FIFOSkip), Common: steady, Stays: true,
 	},
 	{
 		Name: "fifo-easy", Line: "by arrival; the first that does not fit gets a reservation, others fill the gaps",
 		Assumes: "work of each job", Source: "EASY backfilling, Lifka, JSSPP'95",
-		Stages: knowing(baseline.FIFOEasy), Common: steady,
+		Stages: knowing(baseline.FIFOEasy), Common: steady, Stays: true,
 	},
 	{
 		Name: "sjf", Line: "shortest job first, not preemptive; the first that does not fit holds up all behind it",
 		Assumes: "work of each job", Source: "textbook; HeliosArtifact, SC'21",
-		Stages: knowing(baseline.SJF), Common: steady,
+		Stages: knowing(baseline.SJF), Common: steady, Stays: true,
 	},
 	{
 		Name: "srtf", Line: "shortest remaining time first, preemptive",
@@ -77,13 +77,15 @@ var table = []Info{
 	{
 		Name: "packed", Line: "few nodes, chosen again every round (packed, non-sticky), under any order",
 		Assumes: "the order's own", Source: "Jain et al., SC'24, baseline",
-		Stages: packing(pal.Packed, true), Keys: key.List{Order.Key, Backfill.Key, ReplaceEvery.Key, Stragglers.Key},
+		Stages: packing(pal.Packed, true), Keys: key.List{Order.Key, Backfill.Key, keyRounds.Key, ReplaceEvery.Key,
+			Stragglers.Key},
 		Common: limits,
 	},
 	{
 		Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order",
 		Assumes: "the order's own", Source: "Jain et al., SC'24, baseline",
-		Stages: packing(pal.PackedSticky, false), Keys: key.List{Order.Key, Backfill.Key, Stragglers.Key},
+		Stages: packing(pal.PackedSticky, false),
+		Keys:   key.List{Order.Key, Backfill.Key, keyRounds.Key, Stragglers.Key},
 		Common: limits,
 	},
 	{
@@ -116,13 +118,13 @@ var table = []Info{
 		Line:    "by arrival; the first that does not fit joins the single job next to which both do most",
 		Assumes: "throughput of pairs, given",
 		Source:  "Narayanan et al., OSDI'20 (Gavel), fifo_packed, without rounds",
-		New:     paired(eaco.FIFOPacked, false), Keys: key.List{keyPairs.Key}, Common: pairLimits,
+		New:     paired(eaco.FIFOPacked, false), Keys: key.List{keyPairs.Key}, Common: pairLimits, Stays: true,
 	},
 	{
 		Name: "gandiva", Line: "by arrival; one that does not fit joins some single job, drawn at random",
 		Assumes: "throughput of pairs, given", Source: "Narayanan et al., OSDI'20 (Gavel), gandiva, without rounds",
 		New: paired(eaco.Gandiva, true), Keys: key.List{Seed.As("0", "of the draws").Key, keyPairs.Key},
-		Common: pairLimits,
+		Common: pairLimits, Stays: true,
 	},
 	{
 		Name: "elastic",
@@ -171,11 +173,12 @@ var table = []Info{
 // sharingLimits are the keys of Common of EaCO, pairLimits of systems that pair jobs, which stop none.
 var (
 	sharingLimits = []string{Unsaved.Name, UserLimit.Name}
-	pairLimits    = []string{UserLimit.Name}
+	pairLimits    = []string{Unsaved.Name, UserLimit.Name}
 )
 
 // steady are those of systems that stop no job for others.
-var steady = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, UserLimit.Name}
+var steady = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, Unsaved.Name,
+	UserLimit.Name}
 
 // limits are those of systems that place jobs by their own rule.
 var limits = []string{MinRun.Name, PreemptLimit.Name, Unsaved.Name, LossRail.Name, KeepFree.Name,

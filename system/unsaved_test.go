@@ -183,3 +183,34 @@ func TestGPUsAreKeptFree(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that every system takes the key unsaved, and that it changes nothing where no job is stopped for others:
+// neither what is decided, nor what is said of jobs, nor the settings with which real jobs run.
+func TestAllTakeUnsaved(t *testing.T) {
+	tr, staying := small(), 0
+	for _, info := range system.Table() {
+		if !slices.Contains(info.KeyNames(), "unsaved") {
+			t.Errorf("%s does not take the key unsaved", info.Name)
+		}
+		header := eventlog.Header{System: info.Name, Settings: map[string]string{"unsaved": "leave"}}
+		if leaves := system.Leaves(&header); (leaves == sched.StopUnsaved) != info.Stays {
+			t.Errorf("%s with unsaved=leave: %v", info.Name, leaves)
+		}
+		if !info.Stays {
+			continue
+		}
+		staying++
+		if all, err := system.LiveDefaults(info.Name, nil); err != nil || all["unsaved"] != "" {
+			t.Errorf("%s: %v, %v, want real jobs without the key", info.Name, all, err)
+		}
+		settings := base(&info)
+		want, _ := run(t, &info, tr, settings)
+		settings["unsaved"] = "leave"
+		if got, _ := run(t, &info, tr, settings); got != want {
+			t.Errorf("%s: unsaved=leave changes what it decides", info.Name)
+		}
+	}
+	if staying != 6 {
+		t.Errorf("%d systems stop no job for others, want 6", staying)
+	}
+}

@@ -63,7 +63,7 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (api.Job, error) {
 			return api.Job{}, fmt.Errorf("%w: %d %ss, want 1 to %d", api.ErrMalformed, n, s.o.Site.Unit(), most)
 		}
 	}
-	err := s.o.Site.Change(ctx, callerOf(ctx).who, id, func(c *sched.JobChange) {
+	err := s.o.Site.Change(onlyIfSeen(ctx), callerOf(ctx).who, id, func(c *sched.JobChange) {
 		c.GPUs = sched.Range{Min: int32(r.Min), Want: int32(r.Want), Max: int32(r.Max)}
 	})
 	if err != nil {

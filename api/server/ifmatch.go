@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// tagger names how jobs stand, in the form of an ETag: "ATTEMPT-STATE".
+// tagger names how jobs stand, in the form of an ETag: "ATTEMPT-STATE-MIN-WANT-MAX", the last three being the GPUs that
+// their users want.
 type tagger struct{ host Host }
 
 func (t tagger) of(ctx context.Context, id sched.JobID) (tag string, err error) {
@@ -20,24 +22,41 @@ func (t tagger) of(ctx context.Context, id sched.JobID) (tag string, err error) 
 	return tag, err
 }
 
-func tagOf(j *sched.Job) string { return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(j))) }
+func tagOf(j *sched.Job) string {
+	r := j.Spec.GPUs
+	return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(j), "-", r.Min, "-", r.Want, "-", r.Max))
+}
 
-// unchanged refuses a change of a job that was asked for under If-Match, if the job stands otherwise than it was seen.
-func (g *guard) unchanged(r *http.Request, c *caller) error {
-	seen := strings.Join(r.Header.Values("If-Match"), ",")
-	if c.job == sched.None || r.Method != http.MethodPost || seen == "" {
-		return nil
-	}
-	tag, err := g.tag(r.Context(), c.job)
-	if err != nil {
-		return err
-	}
-	for one := range strings.SplitSeq(seen, ",") {
-		if one = strings.TrimSpace(one); one == tag || one == "*" {
+// shortTag is the form that says nothing of widths.
+func shortTag(j *sched.Job) string { return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(j))) }
+
+// seen is how a request under If-Match saw its job; "" = it was made under none.
+type seen string
+
+func seenBy(r *http.Request) seen { return seen(strings.Join(r.Header.Values("If-Match"), ",")) }
+
+// refuse returns an error if the job stands otherwise than it was seen; asked: someone else is changing it.
+func (s seen) refuse(id sched.JobID, j *sched.Job, asked bool) error {
+	tag, short := tagOf(j), shortTag(j)
+	for one := range strings.SplitSeq(string(s), ",") {
+		if one = strings.TrimSpace(one); one == "*" || !asked && (one == tag || one == short) {
 			return nil
 		}
 	}
-	return fmt.Errorf("job %d %w: it is %s now, not %s", c.job, api.ErrChanged, tag, seen)
+	if asked {
+		return fmt.Errorf("job %d %w: another request came first", id, api.ErrChanged)
+	}
+	return fmt.Errorf("job %d %w: it is %s now, not %s", id, api.ErrChanged, tag, s)
+}
+
+// onlyIfSeen has what is done to the job under the returned context be done only if it stands as the one who asks saw
+// it: no one else changes it in between.
+func onlyIfSeen(ctx context.Context) context.Context {
+	c := callerOf(ctx)
+	if c.seen == "" {
+		return ctx
+	}
+	return host.OnlyIf(ctx, func(j *sched.Job, asked bool) error { return c.seen.refuse(c.job, j, asked) })
 }
 
 // showTag says with the document of a job how it stands. A job that changes before the document is made has the older

@@ -111,7 +111,7 @@ func (s *Server) writer(v *sched.View) *writer {
 		remark = r.Remark
 	}
 	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
-		sched.UnsavedOf(s.o.Host.Header().Settings), halted(s.o.Site), astray(s.o.Site), remark}
+		leaves(s.o.Host), halted(s.o.Site), astray(s.o.Site), remark}
 }
 
 // astray says which jobs have processes on GPUs that they do not hold.

@@ -25,8 +25,9 @@ const writing = time.Minute // for an answer, or a piece of a stream, to be take
 // caller is who asks, and about which job, as the guard found it: what is decided about a job and what is done to it
 // must not be about two jobs of a name.
 type caller struct {
-	who api.Who
-	job sched.JobID // None = the route is about none
+	who  api.Who
+	job  sched.JobID // None = the route is about none
+	seen seen        // as which he saw the job
 	// admitted reports whether he would be let in again.
 	admitted func() bool
 	// bodyRead is to be called once the body was read: it had a time limit.
@@ -56,7 +57,7 @@ type guard struct {
 	// Refuses a text that may mean another job than was found.
 	sole    func(ctx context.Context, c *caller, job string) error
 	missing func(operation string) (instead string, missing bool)
-	// Names how a job stands: what a request under If-Match goes by.
+	// Names how a job stands: what a later request under If-Match goes by.
 	tag     func(ctx context.Context, id sched.JobID) (string, error)
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams *streams
@@ -131,7 +132,8 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	if err != nil {
 		return c, ru, err
 	}
-	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body), g.unchanged(r, &c))
+	c.seen = seenBy(r)
+	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
 }
 
 // admit refuses what the caller may not do and what is not served here, and finds the job that a request is about.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // answer is a document.
@@ -294,8 +296,8 @@ func (s *Server) wait(ctx context.Context, in *waitInput) (api.Job, error) {
 // command has done with a job what its user wants, and says how it stands then.
 func (s *Server) command(ctx context.Context, name string, c sched.Command) (api.Job, error) {
 	id := callerOf(ctx).job
-	err := s.o.Site.Command(ctx, callerOf(ctx).who, id, c)
-	if row, _, _ := s.o.Host.Board().Row(id); c == sched.CancelJob && row.Cancelled {
+	err := s.o.Site.Command(onlyIfSeen(ctx), callerOf(ctx).who, id, c)
+	if row, _, _ := s.o.Host.Board().Row(id); c == sched.CancelJob && row.Cancelled && !errors.Is(err, api.ErrChanged) {
 		err = nil // who asks again gets the same answer
 	}
 	if err != nil {
@@ -389,10 +391,16 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, er
 	return doc, nil
 }
 
+// leaves returns who is stopped by his user alone.
+func leaves(h Host) sched.Unsaved {
+	header := h.Header()
+	return system.Leaves(&header)
+}
+
 // note says of jobs that were submitted what their submitter may not expect. They are durable: nothing is said where
 // there is no time to look.
 func note(ctx context.Context, h Host, jobs []api.Estimate) {
-	leave := sched.UnsavedOf(h.Header().Settings)
+	leave := leaves(h)
 	if leave == sched.StopUnsaved {
 		return
 	}

@@ -78,7 +78,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if err != nil {
 		return api.Why{}, err
 	}
-	x := whyWriter{s.says(a.View), a, id, sched.UnsavedOf(s.o.Host.Header().Settings)}
+	x := whyWriter{s.says(a.View), a, id, leaves(s.o.Host)}
 	x.Forecast = a.Forecast
 	answer := x.why(doc)
 	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {

@@ -17,6 +17,9 @@ const OnTime = "time"
 // Timeout opens the text of the end of a job whose time was over.
 const Timeout = "timeout: "
 
+// GivenUp opens the text of the end of a job that is tried no more although nothing says how it ended.
+const GivenUp = "given up: "
+
 // RetriesTimeout reports whether a job is to be tried again whose time was over: only if it says so.
 func (t *Task) RetriesTimeout() bool { return slices.Contains(t.RetryOn, OnTime) }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // Own is a manager that a command is itself, for the jobs that it runs.
@@ -66,7 +67,8 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	if m.Resumed() && !f.work.Quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
-	f.warn(cmd, o.Jobs, sched.UnsavedOf(m.Header().Settings))
+	header := m.Header()
+	f.warn(cmd, o.Jobs, system.Leaves(&header))
 	if !m.Resumed() {
 		f.work.Warn(cmd, o.Jobs.Jobs)
 	}

@@ -2,11 +2,13 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -94,16 +96,32 @@ func (d *Driver) Remark(job sched.JobID) string {
 	return d.runs.remarks[job]
 }
 
-// rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
-// After other ends it rests for its backoff.
-func (b *attemptBook) rest(e *sched.Event, backoff sched.Time) {
+// What becomes of a job whose shims die one after the other: it rests in between, longer each time, nine minutes in
+// all, and fails then. What kills them is not known, but it is likely to be the job, and will not stop by itself.
+const (
+	mostDeaths = 10
+	longRun    = 10 * time.Minute // an attempt that ran for so long before got on: deaths are counted from one again
+)
+
+// rest says of an end, after an attempt that ran for so long, when its job is tried again; backoff: after ends that are
+// no death of a shim.
+func (b *attemptBook) rest(e *sched.Event, backoff sched.Time, ran time.Duration) {
 	if e.Outcome != sched.NodeLost {
 		delete(b.lost, e.Job)
 		e.WorkFrom = backoff
 		return
 	}
-	e.WorkFrom = sched.Time(time.Second << min(b.lost[e.Job], 8))
+	if ran >= longRun {
+		delete(b.lost, e.Job)
+	}
 	b.lost[e.Job]++
+	if n := b.lost[e.Job]; n < mostDeaths {
+		e.WorkFrom = sched.Time(time.Second << (n - 1))
+		return
+	}
+	e.Outcome, e.WorkFrom = sched.Failed, sched.Never
+	e.Text = fmt.Sprintf("%s%s, the %dth time in a row; what kills it may be in the log of the machine, as when "+
+		"memory is short", task.GivenUp, e.Text, mostDeaths)
 }
 
 // forget lets go of what is known of jobs that are done: a manager runs for months.

@@ -215,7 +215,11 @@ func (d *Driver) take(r report) error {
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
 		d.runs.over(r.job, r.number)
-		d.runs.rest(&r.event, d.backoff(&r.event))
+		ran := time.Duration(0)
+		if j := &d.view.Jobs[r.job]; j.Up {
+			ran = d.clock().Sub(j.LastStart)
+		}
+		d.runs.rest(&r.event, d.backoff(&r.event), ran)
 		d.later = append(d.later, r.event)
 		d.withhold(&r)
 		return nil

@@ -166,6 +166,40 @@ func TestShimKilled(t *testing.T) {
 	})
 }
 
+// Ensure that a job is not tried for ever whose shims die one after the other: it rests longer each time and has failed
+// after ten of them in a row, for that reason; one that ran for long in between is tried again.
+func TestShimAlwaysKilled(t *testing.T) {
+	t.Parallel()
+	h, marks := release(t, "", []animal{{script: "echo ready; exec sleep MARK"}}, time.Minute)
+	deaths, ran := 0, int32(3) // the third attempt runs for ten minutes
+	for n := int32(1); ; n++ {
+		h.await(sched.AttemptStarted, 0)
+		if n == ran {
+			h.view.Jobs[0].Up, h.view.Jobs[0].LastStart = true, h.view.Now.Add(-longRun)
+		}
+		killShim(t, h.d.o.State.RunDir(0, n))
+		e := h.await(sched.AttemptEnded, 0)
+		none(t, marks[0])
+		h.view.Jobs[0].Up = false
+		if deaths++; n == ran {
+			deaths = 1
+		}
+		if deaths == mostDeaths {
+			if e.Outcome != sched.Failed || e.WorkFrom != sched.Never || !strings.HasPrefix(e.Text, task.GivenUp) ||
+				!strings.Contains(e.Text, "10th time in a row") {
+				t.Errorf("after %d deaths in a row: %+v, want it to have failed for good", deaths, e)
+			}
+			return
+		}
+		if want := time.Second << (deaths - 1); e.Outcome != sched.NodeLost || e.WorkFrom.Sub(e.Time) != want {
+			t.Fatalf("death %d in a row: %v, rests %v, want %v", deaths, e.Outcome, e.WorkFrom.Sub(e.Time), want)
+		}
+		h.events = nil
+		h.apply(start(0, n+1, 0))
+		h.outputHas(0, n+1, "ready")
+	}
+}
+
 // killShim kills the shim of an attempt, and nothing else.
 func killShim(t *testing.T, dir shim.RunDir) {
 	t.Helper()

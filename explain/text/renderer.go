@@ -26,8 +26,9 @@ type Renderer struct {
 
 // Failure is how the last attempt of a job failed.
 type Failure struct {
-	Starts int32  // starts that failed in a row
-	Text   string // "" = it did not fail
+	Starts  int32  // starts that failed in a row
+	Text    string // "" = it did not fail
+	GivenUp bool   // no retry is for that
 }
 
 // Name names a job in a sentence.
@@ -236,8 +237,11 @@ func unknownSpeed(j *sched.Job) string {
 // Failed says how the last attempt of job id failed and what comes of it.
 func (r *Renderer) Failed(id sched.JobID) string {
 	f := r.failure(id)
-	if f.Starts > 0 {
+	switch {
+	case f.Starts > 0:
 		return f.Text
+	case f.GivenUp:
+		return "failed, and was " + f.Text
 	}
 	return fmt.Sprintf("failed with %s; %s", f.Text, retries(r.View.Job(id)))
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -150,13 +151,38 @@ func readTokens(path string, info fs.FileInfo) (list []Token, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseTokens(text)
+}
+
+// parseTokens reads what a file of tokens says: a list in JSON, of which [] has none. Nothing else stands for none: a
+// file that was emptied or half written admits no one by mistake, and says so.
+func parseTokens(text []byte) (list []Token, err error) {
+	at := func(offset int64) int {
+		return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
+	}
+	if kind := kindOf(text); kind != "a list" {
+		return nil, fmt.Errorf("line %d: %s, want a list of tokens, such as [] for none",
+			at(int64(len(text)-len(bytes.TrimLeft(text, jsonBlanks)))), kind)
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&list); err != nil {
-		return nil, err
+	err = d.Decode(&list)
+	if err != nil {
+		offset := d.InputOffset()
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			offset = syntax.Offset
+		} else if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+			offset = kind.Offset
+		} else if errors.Is(err, io.ErrUnexpectedEOF) {
+			offset, err = int64(len(text)), errors.New("the list ends early, want the whole of it")
+		}
+		return nil, fmt.Errorf("line %d: %w", at(offset), err)
 	}
-	if d.More() || len(list) > maxTokens {
-		return nil, fmt.Errorf("want one list of at most %d tokens", maxTokens)
+	if rest := bytes.TrimLeft(text[d.InputOffset():], jsonBlanks); len(rest) > 0 {
+		return nil, fmt.Errorf("line %d: more behind the list of tokens, want nothing", at(int64(len(text)-len(rest))))
+	}
+	if len(list) > maxTokens {
+		return nil, fmt.Errorf("%d tokens, want at most %d", len(list), maxTokens)
 	}
 	for i := range list {
 		if err := list[i].validate(); err != nil {
@@ -164,6 +190,28 @@ func readTokens(path string, info fs.FileInfo) (list []Token, err error) {
 		}
 	}
 	return list, nil
+}
+
+// jsonBlanks are what JSON takes for blanks.
+const jsonBlanks = " \t\r\n"
+
+// kindOf says what a text of JSON starts with.
+func kindOf(text []byte) string {
+	switch text = bytes.TrimLeft(text, jsonBlanks); {
+	case len(text) == 0:
+		return "nothing"
+	case text[0] == '[':
+		return "a list"
+	case text[0] == '{':
+		return "an object"
+	case text[0] == '"':
+		return "a string"
+	case bytes.HasPrefix(text, []byte("null")):
+		return "null"
+	case text[0] == '-' || text[0] >= '0' && text[0] <= '9':
+		return "a number"
+	}
+	return "no JSON"
 }
 
 // secretPrefix starts every secret, so that one that was published by mistake is found by a search.

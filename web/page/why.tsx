@@ -91,7 +91,7 @@ export function Now({ id }: { id: number }) {
   );
 }
 
-const tagOf = (r: Row) => `"${r.attempt}-${r.state}"`;
+const tagOf = (r: Row) => `"${r.attempt}-${r.state}-${r.gpus_min}-${r.gpus_want}-${r.gpus_max}"`;
 
 /** Buttons are the verbs that fit how the job stands, for who may use them. */
 function Buttons({ id, row, doc }: { id: number; row: Row; doc: WhyDoc }) {

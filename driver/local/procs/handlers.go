@@ -4,6 +4,7 @@ package procs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,13 +23,14 @@ func (g *Group) Look(sig syscall.Signal, variables ...string) ([]Member, error) 
 	}
 	members := make([]Member, 0, len(found))
 	for _, p := range found {
-		m := Member{PID: p.pid, Parent: p.parent, Start: p.start}
+		// the program comes first: handlers that are read after it are not those of one that ran before
+		m := Member{PID: p.pid, Parent: p.parent, Start: p.start, Program: program(p.pid)}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 		if vanished(err) {
 			continue
 		}
 		m.describe(string(status), sig)
-		m.Program = program(p.pid, m.Name)
+		m.Program = cmp.Or(m.Program, m.Name)
 		m.Env = environment(p.pid, variables)
 		members = append(members, m)
 	}
@@ -57,11 +59,11 @@ func (m *Member) describe(status string, sig syscall.Signal) {
 	}
 }
 
-// program returns the name of the file that a process runs; name where that cannot be known.
-func program(pid int, name string) string {
+// program returns the name of the file that a process runs; "" where that cannot be known.
+func program(pid int) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
-		return name
+		return ""
 	}
 	return strings.TrimSuffix(filepath.Base(path), " (deleted)")
 }

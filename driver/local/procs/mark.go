@@ -28,7 +28,6 @@ func Now() Mark {
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &since) != nil || m.last <= 0 || m.forks == 0 {
 		return Mark{}
 	}
-	const tick = time.Second / 100
 	m.ticks = max(uint64(time.Duration(since.Nano())/tick), 1) - 1
 	return m
 }

@@ -1,5 +1,10 @@
 package procs
 
+import "time"
+
+// tick is in what the kernel counts when processes start.
+const tick = time.Second / 100
+
 // Member is a live process of a group, as a look found it. PID and Start name it for good: pids are used again.
 type Member struct {
 	PID, Parent int
@@ -12,3 +17,6 @@ type Member struct {
 	// Env has those of the variables asked for that stand in the environment in which its program was started.
 	Env map[string]string
 }
+
+// SinceBoot returns how long after the boot of the machine the process was started, exact to 10 ms.
+func (m *Member) SinceBoot() time.Duration { return time.Duration(m.Start) * tick }

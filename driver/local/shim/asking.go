@@ -17,8 +17,11 @@ const (
 	mostPatience = 2 * time.Second
 	firstLook    = 5 * time.Millisecond // between looks, which become rarer
 	lastLook     = 250 * time.Millisecond
-	lookShare    = 4 // a look that takes long is followed by so many times as long without one
-	mostNamed    = 16
+	// mostNewborn is the age from which on a process is taken to run what it was forked to run. Between fork and exec
+	// it has the handlers of its parent and dies of a signal: on a busy machine for 100 ms, else for less than one.
+	mostNewborn = 250 * time.Millisecond
+	lookShare   = 4 // a look that takes long is followed by so many times as long without one
+	mostNamed   = 16
 )
 
 // asking has an attempt end: it looks at its processes again and again, and asks those that are to hear it.
@@ -96,6 +99,7 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 
 // look finds out who is there, asks those whose turn it is, and returns how many are left.
 func (a *asking) look() (left int, err error) {
+	since := SinceBoot()
 	members, err := a.group.Look(a.sig, rankVariables...)
 	if err != nil {
 		slog.Warn("the processes of the job cannot be looked at", "error", err)
@@ -103,7 +107,7 @@ func (a *asking) look() (left int, err error) {
 	}
 	a.looks++
 	now := time.Now()
-	a.family = newFamily(a.nodes(members, now))
+	a.family = newFamily(a.nodes(members, since, now))
 	switch {
 	case a.order.Save.To == "all" && len(a.asked) == 0:
 		a.askAll(now)
@@ -120,9 +124,21 @@ func (a *asking) look() (left int, err error) {
 	return len(members), nil
 }
 
-// nodes adds to what a look found what is known of earlier ones.
-func (a *asking) nodes(members []procs.Member, now time.Time) []node {
+// newborn reports whether a process may not have run its program yet: it is young, handles the signal as its parent
+// may, and runs what that runs. A program that a process runs has no handler but those that it sets itself.
+func (a *asking) newborn(m *procs.Member, programs map[int]string, since time.Duration) bool {
+	program, known := programs[m.Parent]
+	return m.Handles && m.PID != a.main && (!known || program == m.Program) &&
+		since-m.SinceBoot() < min(mostNewborn, a.patience())
+}
+
+// nodes adds to what a look found, at a time since boot, what is known of earlier ones.
+func (a *asking) nodes(members []procs.Member, since time.Duration, now time.Time) []node {
 	list := make([]node, len(members))
+	programs := make(map[int]string, len(members)) // by pid
+	for i := range members {
+		programs[members[i].PID] = members[i].Program
+	}
 	for i := range members {
 		p := identityOf(&members[i])
 		if a.seen[p] == 0 {
@@ -137,6 +153,7 @@ func (a *asking) nodes(members []procs.Member, now time.Time) []node {
 			list[i].asked, list[i].overdue = n.look, now.Sub(n.at) >= a.patience()
 		}
 		list[i].Handles = list[i].Handles && !a.refused[p]
+		list[i].newborn = a.newborn(&list[i].Member, programs, since)
 	}
 	return list
 }

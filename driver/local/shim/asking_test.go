@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -46,7 +47,7 @@ var scenes = []scene{
 	{name: "trap that saves, and a deaf child", argv: script("bash", `trap "echo TRAINYARD saved step=1; exit 75" `+
 		`TERM; echo TRAINYARD step=1; sleep 300; sleep 300`), asked: "bash sleep"},
 	{name: "trap that saves by another program", argv: script("bash", `trap "GO saver; exit 75" TERM; `+
-		`echo TRAINYARD step=1; while :; do sleep 0.1; done`)}, // a child just forked has its trap a moment
+		`echo TRAINYARD step=1; while :; do sleep 0.1; done`), asked: "bash"},
 	{name: "timeout", argv: []string{"timeout", "1h", "GO", "trainer", "-workers", "2"}, asked: "shim.test"},
 	{name: "late", argv: script("bash", `trap : TERM; GO trainer -late 1s`), asked: "bash shim.test"},
 	{name: "ranks", argv: []string{"GO", "launcher", "2", "GO", "trainer", "-workers", "2"}, ranks: 2,
@@ -212,6 +213,38 @@ func TestAllAreAsked(t *testing.T) {
 	}
 	if over := p.over(); over.AskedCount != 4 || over.Code != 128+15 {
 		t.Errorf("%+v, want four asked, and the shell to die", over)
+	}
+}
+
+// Ensure that no one is asked between fork and exec, when it has the handler of the shell that started it and dies of
+// the signal: of shells that start many short programs those are asked that handle it, no program, and nothing dies of
+// it.
+func TestNoNewbornIsAsked(t *testing.T) {
+	t.Parallel()
+	const shells = 12
+	long := "`head -c 100000 /dev/zero | tr '\\0' x`" // to run a program takes long, as what it is given is copied
+	loop := `trap "exit 75" TERM; a=` + long + `; set --` + strings.Repeat(` "$a"`, 12) + `; echo ready; while :; do ` +
+		`/bin/true "$@"; n=$?; [ $n = 0 ] || echo died $n; done`
+	for _, shell := range []string{"bash", "sh", "sh again", "sh once more"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			o := sh(State(t.TempDir()), "")
+			o.Command = script(strings.Fields(shell)[0], fmt.Sprintf(
+				`trap "wait; exit 75" TERM; i=0; while [ $i -lt %d ]; do i=$((i+1)); (%s) & done; wait`, shells, loop))
+			o.Env, o.Grace = []string{"PATH=" + os.Getenv("PATH")}, patience/2
+			p := begin(t, o)
+			all := strings.Repeat("ready\n", shells)
+			p.output("that all shells are ready", func(out string) bool { return out == all })
+			if err := p.dial(1).Stop(); err != nil {
+				t.Fatal(err)
+			}
+			over := p.over()
+			b, err := os.ReadFile(p.dir.Output())
+			if err != nil || string(b) != all || over.AskedCount != shells+1 || over.Code != saved {
+				t.Errorf("wrote %q, %v, %d asked, code %d, want %d shells, none of their programs, and code %d", b, err,
+					over.AskedCount, over.Code, shells+1, saved)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ type node struct {
 	seen    int  // number of the first look that found it, from 1
 	asked   int  // number of the look after which it got the signal; 0 = it did not
 	overdue bool // that was so long ago that it may wait for a child that was not asked
+	newborn bool // whether the handler is its own, or its parent's until it runs its program, is not known yet
 }
 
 // isShell goes by the program: a script calls itself by its own name.
@@ -165,9 +166,12 @@ func (f *family) shielded(i int) bool {
 }
 
 // topmost is handlers from one process on. A shell that was asked long ago may wait for a child that handles nothing:
-// then all below it are asked.
+// then all below it are asked. A newborn process counts, but is not asked yet.
 func (f *family) topmost(i int, forwards bool) (ask []int, found bool) {
 	n := &f.list[i]
+	if n.newborn {
+		return nil, true
+	}
 	handles := n.Handles && (forwards || !n.forwards())
 	if found = handles || n.asked > 0; handles && n.asked == 0 {
 		ask = append(ask, i)

@@ -10,7 +10,8 @@ import (
 )
 
 // draw reads a tree of processes, a line each, indented by its depth: its program, and what else it is: handles, asked,
-// overdue, late (born after all that were asked), rank=N (also what it inherits), stopped. The n-th has the pid n.
+// overdue, late (born after all that were asked), newborn, rank=N (also what it inherits), stopped. The n-th has the
+// pid n.
 func draw(t *testing.T, tree string) (list []node) {
 	t.Helper()
 	var above []int // pids by depth
@@ -34,6 +35,8 @@ func draw(t *testing.T, tree string) (list []node) {
 				n.asked, n.overdue = 1, true
 			case "late":
 				n.seen = 2
+			case "newborn":
+				n.Handles, n.newborn = true, true
 			case "rank", "task":
 				env := map[string]string{map[string]string{"rank": "LOCAL_RANK", "task": "SLURM_PROCID"}[key]: value}
 				for k, v := range n.Env {
@@ -63,6 +66,10 @@ func TestAudience(t *testing.T) {
 		{"whom it waits for long", "", "bash handles overdue\n\tsh\n\t\tsleep\n\tsleep late\n", "2 3"},
 		{"whom it waits for, who saves", "", "bash handles overdue\n\tsleep\n\tpython handles asked\n", ""},
 		{"what saves in a trap", "", "bash handles asked\n\trclone handles late\n\t\trclone handles late\n", ""},
+		{"who may not have run its program yet", "", "bash handles\n\tbash newborn\n", "1"},
+		{"it, of one that was asked", "", "bash handles asked\n\tbash newborn\n", ""},
+		{"it, of one that waits for long", "", "bash handles overdue\n\tbash newborn\n\tsleep\n", ""},
+		{"it, of who has ended", "", "bash newborn\nsh\n", ""},
 		{"below who is no shell, born late", "", "bash handles asked\n\ttorchrun\n\t\tpython handles late\n", "3"},
 		{"ranks", "",
 			"torchrun handles\n\tpython handles rank=0\n\t\tworker handles\n\tpython handles rank=1\n", "2 4"},

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/procs"
@@ -34,15 +35,23 @@ func (s *shim) wait(group *procs.Group, main int, done <-chan struct{}, over *Ov
 }
 
 // warn sends the signal that asks to save to those who would get it at a stop, if they handle it: a warning ends no
-// one.
+// one. While a process may handle it that has not run its program yet it looks again.
 func (s *shim) warn(group *procs.Group, main int, over *Over) {
 	a := newAsking(s, group, main, over)
-	members, err := group.Look(a.sig, rankVariables...)
-	if err != nil {
-		slog.Warn("the job gets no warning", "error", err)
-		return
+	var list []node
+	for end, pause := over.Warned.Add(mostNewborn), firstLook; ; pause *= 2 {
+		since := SinceBoot()
+		members, err := group.Look(a.sig, rankVariables...)
+		if err != nil {
+			slog.Warn("the job gets no warning", "error", err)
+			return
+		}
+		list = a.nodes(members, since, over.Warned)
+		if time.Now().After(end) || !slices.ContainsFunc(list, func(n node) bool { return n.newborn }) {
+			break
+		}
+		time.Sleep(pause)
 	}
-	list := a.nodes(members, over.Warned)
 	for _, i := range audience(s.order.Save.To, main, list) {
 		if n := &list[i]; n.Handles {
 			if _, err := n.Signal(a.sig); err != nil {

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"os"
-	"strings"
 	"testing"
 	"time"
 )
@@ -44,7 +43,8 @@ func TestTimeLimit(t *testing.T) {
 			if c.stopped {
 				conn := p.dial(1)
 				for text := ""; text != "signal 1\n"; time.Sleep(5 * time.Millisecond) {
-					text = wroteBy(p)
+					b, _ := os.ReadFile(p.dir.Output())
+					text = string(b)
 				}
 				if err := conn.Stop(); err != nil {
 					t.Fatal(err)
@@ -58,16 +58,9 @@ func TestTimeLimit(t *testing.T) {
 			if warned := c.warn > 0 && name != "ends by itself"; over.Warned.IsZero() == warned {
 				t.Errorf("warned at %v, want so: %v", over.Warned, warned)
 			}
-			if out := wroteBy(p); out != c.wrote {
-				t.Errorf("wrote %q, want %q", out, c.wrote)
+			if out, err := os.ReadFile(p.dir.Output()); err != nil || string(out) != c.wrote {
+				t.Errorf("wrote %q, %v, want %q", out, err, c.wrote)
 			}
 		})
 	}
-}
-
-// wroteBy is what a script has written so far, but for what the shell says of a program of its own that the signal met
-// before it was one: between fork and exec a child has its parent's handlers, and is taken for one that can save.
-func wroteBy(p *process) string {
-	b, _ := os.ReadFile(p.dir.Output())
-	return strings.ReplaceAll(string(b), "Terminated\n", "")
 }
