@@ -90,7 +90,7 @@ func TestPlotBad(t *testing.T) {
 		{"gantt " + empty, term.ExitMalformed, "want a header"},
 		{"gantt " + text, term.ExitMalformed, "text.txt"},
 		{"gantt " + cut, term.ExitMalformed, "cut short"},
-		{"gantt " + two, term.ExitUsage, "several parts, want one"},
+		{"gantt " + two, term.ExitMalformed, "does not follow the one before"},
 		{"gantt " + doc, term.ExitMalformed, "want a log"},
 		{"compare " + doc, term.ExitMalformed, "no result in it"},
 		{"compare " + plan, term.ExitMalformed, "want trainyard.simulate/v1"},

@@ -39,9 +39,9 @@ func twelve(t testing.TB) plot.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := report.Recorded(r)
-	if err != nil {
-		t.Fatal(err)
+	s, short, err := report.Recorded(r)
+	if err != nil || short != nil {
+		t.Fatal(err, short)
 	}
 	return plot.Run{Name: s.Name, Result: s.Result, Jobs: s.Jobs, Timeline: s.Timeline}
 }
