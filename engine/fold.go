@@ -205,6 +205,9 @@ func (s *State) ended(e *sched.Event) {
 		late := e.Time.Sub(at)
 		j.Run, j.Service = j.Run-late, max(j.Service-sched.GPUTime(len(j.GPUs), late), 0)
 	}
+	if j.ForOthers(e.Outcome) {
+		s.few.Give(j)
+	}
 	j.TakeLoss(at, e.Outcome, e.Work)
 	closeAttempt(s, e, j)
 	if j.State == sched.Done {
@@ -399,6 +402,9 @@ func (s *State) ordered(e *sched.Event) {
 		j.Attempts++
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
 		j.Began = e.Time
+		if j.Work > 0 {
+			s.few.Give(j)
+		}
 		j.SetBase(j.Work)
 		j.GPUs = s.sets.CopyOf(j.Target)
 		hold(&s.view, j.GPUs, j.Share, 1)

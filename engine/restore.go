@@ -73,6 +73,7 @@ func (s *State) restoreNodes(v *sched.View) error {
 // restoreJob takes job id and what follows from it.
 func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	j := v.Jobs[id]
+	j.Detach()
 	if j.Spec == nil {
 		return s.restoreForgotten(&j)
 	}

@@ -329,6 +329,7 @@ func shown(v *sched.View) string {
 	var all []string
 	for i := range x.Jobs {
 		j := &x.Jobs[i]
+		j.Detach()
 		all = append(all, fmt.Sprintf("%+v blocked by %d", j.Loss(), j.BlockedBy()))
 		if l := j.Later(); l != nil {
 			all = append(all, fmt.Sprintf("%+v", *l))

@@ -17,6 +17,7 @@ type State struct {
 	slots slots
 	rests rests
 	sets  arena.Sets
+	few   sched.Seldoms
 
 	work   worklist       // jobs whose target and attempt may differ
 	moving []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention

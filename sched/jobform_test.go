@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -66,11 +68,12 @@ func TestSeldom(t *testing.T) {
 	j.SetBlockedBy(3)
 	j.SetLoss(Loss{Work: 4, Base: 5})
 	was := j
+	was.Detach()
 	j.SetLater(nil)
 	j.SetBase(6)
 	j.SetBlockedBy(2)
 	if was.Later() != later || was.BlockedBy() != 3 || was.Loss() != (Loss{Work: 4, Base: 5}) {
-		t.Errorf("a copy has %+v, want what it was copied with", was.few())
+		t.Errorf("a detached copy has %+v, want what it was copied with", was.few())
 	}
 	if n := testing.AllocsPerRun(10, func() { j.SetLater(nil); j.SetBase(6); j.SetBlockedBy(2) }); n > 0 {
 		t.Errorf("%v allocations where nothing changes", n)
@@ -79,5 +82,31 @@ func TestSeldom(t *testing.T) {
 	j.SetLoss(Loss{})
 	if j.seldom != nil {
 		t.Errorf("nothing takes memory: %+v", j.seldom)
+	}
+}
+
+// Ensure that a detached copy of a job keeps what few jobs have when the job goes on, and that room given to jobs is of
+// each alone.
+func TestDetach(t *testing.T) {
+	var room Seldoms
+	jobs := make([]Job, 200)
+	for i := range jobs {
+		room.Give(&jobs[i])
+		jobs[i].SetBlockedBy(int32(i + 1))
+	}
+	seen := slices.Clone(jobs)
+	for i := range seen {
+		seen[i].Detach()
+	}
+	for i := range jobs {
+		room.Give(&jobs[i]) // nothing, as it has some
+		jobs[i].SetBase(time.Hour)
+		jobs[i].SetBlockedBy(jobs[i].BlockedBy() + 1)
+	}
+	for i := range jobs {
+		if a, b := jobs[i], seen[i]; a.BlockedBy() != int32(i+2) || b.BlockedBy() != int32(i+1) || b.Loss().Base != 0 {
+			t.Fatalf("job %d is blocked by %d, its copy by %d with base %v, want %d, %d and 0", i, a.BlockedBy(),
+				b.BlockedBy(), b.Loss().Base, i+2, i+1)
+		}
 	}
 }

@@ -2,7 +2,7 @@ package sched
 
 import "time"
 
-// seldom is what few jobs have. It is never changed in place: a copy of a Job keeps what it was copied with.
+// seldom is what few jobs have. It is changed in place: who copies a Job to keep or change the copy detaches it.
 type seldom struct {
 	later     *Later // to exchange Target for at the next epoch end; nil = none
 	blockedBy int32  // jobs of Spec.After not yet finished
@@ -22,10 +22,36 @@ func (j *Job) setFew(s seldom) {
 	switch {
 	case s == seldom{}:
 		j.seldom = nil
-	case j.seldom == nil || *j.seldom != s:
+	case j.seldom == nil:
 		kept := s // s itself stays where it is
 		j.seldom = &kept
+	default:
+		*j.seldom = s
 	}
+}
+
+// Detach makes j, a copy of another Job, independent of it: what few jobs have is otherwise one for both. What their
+// slices and pointers lead to stays shared.
+func (j *Job) Detach() {
+	if j.seldom != nil {
+		s := *j.seldom
+		j.seldom = &s
+	}
+}
+
+// Seldoms has room for what few jobs have, so that the first stop of a job does not cost an allocation of its own. The
+// zero value is ready. A job keeps its room for as long as it lives.
+type Seldoms struct{ free []seldom }
+
+// Give gives j room, if it has none. It is for jobs that are about to need it.
+func (r *Seldoms) Give(j *Job) {
+	if j.seldom != nil {
+		return
+	}
+	if len(r.free) == 0 {
+		r.free = make([]seldom, 64)
+	}
+	j.seldom, r.free = &r.free[0], r.free[1:]
 }
 
 // Later returns what j is to exchange its target for at its next epoch end; nil = nothing. It is not to be changed.

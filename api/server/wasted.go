@@ -37,8 +37,9 @@ func (w *wasted) restart(v *sched.View) {
 
 // note notes how a job stands.
 func (w *wasted) note(v *sched.View, id sched.JobID) {
-	if j := &v.Jobs[id]; j.HoldsDevices() {
-		w.live[id] = *j
+	if j := v.Jobs[id]; j.HoldsDevices() {
+		j.Detach()
+		w.live[id] = j
 	} else {
 		delete(w.live, id)
 	}

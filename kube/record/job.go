@@ -36,6 +36,7 @@ type schemed struct {
 // Of returns job id of v, which it copies.
 func Of(v *sched.View, id sched.JobID, leader int64) Job {
 	j := v.Jobs[id]
+	j.Detach()
 	r := Job{ID: id, Leader: leader, Version: v.Version, GPUs: names(v, j.GPUs), Target: names(v, j.Target)}
 	j.GPUs, j.Target = nil, nil
 	if j.Later() != nil {
