@@ -126,6 +126,7 @@ type Manager struct {
 	line     *timeline.Timeline
 	driver   atomic.Pointer[local.Driver] // once Run has one
 	inherit  inheritance
+	foretold foretold
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it

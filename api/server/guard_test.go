@@ -333,7 +333,7 @@ var lattice = map[string]string{
 	"POST /v1/gpus/{gpu}/undrain": "a", "POST /v1/nodes/{node}/drain": "a", "POST /v1/nodes/{node}/undrain": "a",
 	"POST /v1/clean": "a", "POST /v1/gpus/{gpu}/forget": "a",
 	"GET /v1/history": "vuoa", "GET /v1/table": "vuoa", "GET /v1/board": "vuoa", "GET /v1/losses": "vuoa",
-	"GET /v1/jobs/{job}/attempts": "vuoa",
+	"GET /v1/jobs/{job}/attempts": "vuoa", "GET /v1/calibration": "vuoa",
 }
 
 // Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those

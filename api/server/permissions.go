@@ -31,6 +31,7 @@ var rules = map[string]rule{
 	"GET /v1/jobs/{job}":          {least: api.Viewer},
 	"GET /v1/jobs/{job}/why":      {least: api.Viewer},
 	"GET /v1/history":             {least: api.Viewer, within: api.Submitting},
+	"GET /v1/calibration":         {least: api.Viewer, within: api.Submitting},
 	"GET /v1/losses":              {least: api.Viewer, within: api.Submitting},
 	"GET /v1/board":               {least: api.Viewer, stream: true},
 	"GET /v1/jobs/{job}/attempts": {least: api.Viewer},

@@ -101,6 +101,7 @@ func (s *Server) routes() {
 		past.history)
 	get(s, "/v1/losses", lossesID, "Where every GPU-hour went, in all and by user", past.losses)
 	get(s, "/v1/jobs/{job}/attempts", attemptsID, "The attempts of a job", past.attempts)
+	get(s, "/v1/calibration", calibrationID, "How often forecasts that were given came true", past.calibration)
 	raw(s, "/v1/board", "board", "How all stands, and then what changes", "text/event-stream", newHub(s).serve)
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
@@ -204,6 +205,9 @@ func (s *Server) missing(id string) (instead string, missing bool) {
 	}
 	if _, able := s.o.Host.(Historian); ofHistory[id] && !able {
 		return "the log: trainyard replay makes a report of it", true
+	}
+	if _, able := s.o.Host.(Calibrator); id == calibrationID && !able {
+		return "the forecasts of why, which are not kept here", true
 	}
 	return s.o.Site.Missing(id)
 }

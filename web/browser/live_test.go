@@ -208,7 +208,8 @@ func TestLive(t *testing.T) {
 func (h *host) screens(b *browser, name string, width float64) {
 	h.t.Helper()
 	for screen, ready := range map[string]string{"yard": "#queue", "time": ".gantt", "jobs": "#shown",
-		"job?id=0": "#why", "job?id=2": ".strip", "losses": "#losses", "people": "table", "about": "table"} {
+		"job?id=0": "#why", "job?id=2": ".strip", "losses": "#losses", "people": "table", "energy": "h1",
+		"about": "table"} {
 		b.goTo("#/" + screen)
 		b.until(`document.querySelector("` + ready + `") !== null`)
 		for _, scheme := range []string{"light", "dark"} {

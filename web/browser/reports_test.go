@@ -218,7 +218,8 @@ func TestLimit(t *testing.T) {
 	}
 	// Heat is the same picture, as far as its steps allow.
 	shade := `(() => { const c = document.querySelector("canvas.base"), d = c.getContext("2d").getImageData(0, 0,
-		c.width, c.height).data; let sum = 0; for (let i = 0; i < d.length; i += 4) sum += d[i]; return sum / (d.length / 4) })()`
+		c.width, c.height).data; let sum = 0;
+		for (let i = 0; i < d.length; i += 4) sum += d[i]; return sum / (d.length / 4) })()`
 	b.goTo("#/time?level=heat&sys=1")
 	whole.goTo("#/time?level=heat&sys=1")
 	b.shot("limit-heat")

@@ -4,6 +4,7 @@ import { render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { About } from "./about";
 import { Compare } from "./compare";
+import { Calibration } from "./calibration";
 import { Energy } from "./energy";
 import { Figures } from "./figures";
 import { Frontier } from "./frontier";
@@ -21,7 +22,7 @@ import { Yard } from "./yard";
 
 const titles: Record<string, string> = {
   yard: "Yard", compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People",
-  energy: "Energy", figures: "Figures", frontier: "Frontier", about: "About",
+  energy: "Energy", calibration: "Calibration", figures: "Figures", frontier: "Frontier", about: "About",
 };
 
 const keys: [string, string][] = [
@@ -65,6 +66,7 @@ function Past() {
 
 function Live() {
   if (contact.value === "unknown") return <DoorScreen />;
+  if (place.value.screen === "calibration") return <Calibration />;
   return place.value.screen === "yard" ? <Yard /> : <Past />;
 }
 

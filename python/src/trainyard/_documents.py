@@ -39,6 +39,31 @@ class Attempts(TypedDict):
     schema: str
 
 
+class Calibrating(TypedDict):
+    early: int
+    inside: int
+    judged: int
+    late: int
+    lead_s: float
+    of: str
+    pending: int
+    pit: Optional[List[int]]
+    system: str
+    void: int
+
+
+class _Calibration(TypedDict):
+    expected: float
+    kept: int
+    most: int
+    rows: Optional[List[Calibrating]]
+    schema: str
+
+
+class Calibration(_Calibration, total=False):
+    since: str
+
+
 class Reason(TypedDict):
     a: float
     b: float
