@@ -6,7 +6,7 @@ import { colour, type Colouring } from "./colouring";
 import { at, span, ticks } from "./format";
 import type { Gantt, Report } from "./model";
 import { MIGRATED, NO_START, RESIZED } from "./model";
-import { lanesOf, levelOf, Painter, type Level, type View } from "./paint";
+import { lanesOf, levelOf, Painter, type Lanes, type Level, type View } from "./paint";
 import { light, night, type Palette } from "./palette";
 import { dark, go, said } from "./state";
 
@@ -31,11 +31,11 @@ interface Props {
 
 const AXIS = 22;
 
-/** hit returns the attempt under a point, -1 if there is none. */
-export function hit(g: Gantt, t: number, row: number): number {
-  const a = g.attempts;
+/** hit returns the attempt under a point, -1 if there is none; y counts rows, which tenants of a shared GPU split. */
+export function hit(g: Gantt, lanes: Lanes, t: number, y: number): number {
+  const a = g.attempts, row = Math.floor(y);
   for (let i = a.n - 1; i >= 0; i--) {
-    if (t < a.start[i] || t >= a.end[i]) continue;
+    if (t < a.start[i] || t >= a.end[i] || Math.floor((y - row) * lanes.lanes[i]) !== lanes.lane[i]) continue;
     for (let r = a.firstRun[i]; r < a.firstRun[i + 1]; r++) {
       for (let n = 0; n < a.runCount[r]; n++) if (g.rowOf[a.runFirst[r] + n] === row) return i;
     }
@@ -121,8 +121,8 @@ export function Chart(p: Props) {
   });
   const find = (e: PointerEvent | MouseEvent) => {
     const r = box.current!.getBoundingClientRect();
-    const y = Math.floor(top + (e.clientY - r.top) / row);
-    return e.clientX - r.left < SIDE || e.clientY - r.top > inner ? -1 : hit(g, timeAt(e.clientX - r.left), y);
+    const y = top + (e.clientY - r.top) / row;
+    return e.clientX - r.left < SIDE || e.clientY - r.top > inner ? -1 : hit(g, lanes, timeAt(e.clientX - r.left), y);
   };
   const onMove = (e: PointerEvent) => {
     const d = drag.current, r = box.current!.getBoundingClientRect();
