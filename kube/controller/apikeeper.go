@@ -80,7 +80,7 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 		t.jobs[id] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost,
 			work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j),
-			trouble: troubleOf(w.reason, j),
+			trouble: troubleOf(w.reason, j), hold: holdOf(w.reason, j),
 			shown:   shown{reason: w.reason}}
 		if j.State != sched.Done {
 			t.live = append(t.live, id)
@@ -110,7 +110,7 @@ func (k *keeper) Close() error { return nil }
 // drive makes the driver of a start.
 func (k *keeper) drive(s *host.Start) (host.Driver, error) {
 	go k.c.watchFiles(s.Context, k.l.files, filesEvery, s.Stop)
-	d, err := k.c.o.Driver(k.l.setup(s.Context, s.Stop, k.store.delayed))
+	d, err := k.c.o.Driver(k.l.setup(s.Context, s.Stop, k.store))
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}

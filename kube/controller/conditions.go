@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +17,7 @@ const (
 	RunningOn = "Running"   // all its ranks run
 	Complete  = "Complete"  // it has succeeded
 	HasFailed = "Failed"    // it is done and has not succeeded
+	IsHeld    = "Held"      // the API server refuses its pods, or does not say whether it takes them
 )
 
 // conditions returns those that go with what a status says, but for those that were never true: each costs the API
@@ -30,6 +32,7 @@ func conditions(old []metav1.Condition, s *v1alpha1.TrainingJobStatus, now time.
 		{RunningOn, s.Phase == v1alpha1.Running},
 		{Complete, s.Phase == v1alpha1.Succeeded},
 		{HasFailed, s.Phase == v1alpha1.Failed},
+		{IsHeld, strings.HasPrefix(s.Reason, heldBecause)},
 	} {
 		status := metav1.ConditionFalse
 		switch {

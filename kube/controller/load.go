@@ -429,16 +429,18 @@ type Setup struct {
 	Stop    context.CancelCauseFunc // ends the run
 	// Delayed notes what keeps the live attempt of a job from starting. It belongs to the goroutine of the engine.
 	Delayed func(job sched.JobID, why string)
+	// Held notes why a job is held, in the same way.
+	Held func(job sched.JobID, why string)
 	// Type numbers a kind of GPU that is known.
 	Type func(product string) (sched.TypeID, error)
 	// NewType ends the run, which starts again with a kind of GPU that is not known yet.
 	NewType func(product string)
 }
 
-func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc, delayed func(sched.JobID, string)) Setup {
+func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc, s *store) Setup {
 	types := l.header.Types
 	return Setup{Context: ctx, Header: l.header, Leader: l.policy.Status.Leader, Origin: l.origin,
-		Policy: l.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: delayed,
+		Policy: l.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: s.delayed, Held: s.holds,
 		Type: func(product string) (sched.TypeID, error) {
 			if product == "" {
 				return 0, nil

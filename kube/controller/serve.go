@@ -216,7 +216,10 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass,
 		Every: o.Report, Deaf: s.Policy.Progress == "none"}
 	if !o.Observe {
-		d.Delayed = s.Delayed
+		d.Delayed, d.Ask, d.Held = s.Delayed, true, s.Held
+		if err := q.WatchSpaces(s.Context, m.GetCache()); err != nil {
+			return nil, err
+		}
 	}
 	if s.Policy.Progress == "logs" && !o.Observe {
 		d.Follower = follower

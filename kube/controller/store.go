@@ -70,6 +70,7 @@ type saved struct {
 	lost       time.Duration // run time whose work was not saved
 	trouble    string        // what went wrong last, since no attempt was up
 	delay      string        // what keeps its attempt from starting
+	hold       string        // why it is held, though its user does not want that
 	wait       wait          // as reported last
 	shown      shown         // as written last
 	conditions []metav1.Condition
@@ -272,6 +273,9 @@ func (s *store) reason(id sched.JobID, why explain.Waiting) string {
 	said := sentences(s.v, s.origin()).Sentence(id, &why)
 	if j.Attempt == sched.Stopping && len(j.Target) == 0 && !j.Cancel && !j.Paused {
 		said = "is being stopped: " + s.preemptor(id, j.GPUs)
+	}
+	if mine.hold != "" && j.Paused && !j.HoldsDevices() {
+		return heldBecause + cut(mine.hold, mostTrouble)
 	}
 	return explained(said, j, mine.trouble, mine.delay)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Reasons of the Events that report the life of a job. Warnings are StartFailed, Failed, NodeLost and Rejected.
+// Reasons of the Events that report the life of a job. Warnings are StartFailed, Failed, NodeLost, Rejected and Held.
 const (
 	// it has waited for some seconds; again where it waits for something of another kind
 	reportedQueued      = "Queued"
@@ -25,6 +25,8 @@ const (
 	reportedMoved       = "Moved"     // ... or elsewhere
 	reportedPaused      = "Paused"
 	reportedResumed     = "Resumed"
+	reportedHeld        = "Held"     // the API server refuses its pods
+	reportedReleased    = "Released" // ... and takes them now
 	reportedFinished    = "Finished"
 	reportedStartFailed = "StartFailed"
 	reportedFailed      = "Failed"
@@ -76,10 +78,17 @@ func (s *store) story(e *sched.Event) {
 		j := &s.v.Jobs[e.Job]
 		switch sched.Command(e.Code) {
 		case sched.PauseJob:
-			if !j.HoldsDevices() && j.State != sched.Done { // else it is reported once it has stopped
+			if hold := s.jobs[e.Job].hold; hold != "" {
+				s.say(e.Job, warning, reportedHeld, hold)
+			} else if !j.HoldsDevices() && j.State != sched.Done { // else it is reported once it has stopped
 				s.say(e.Job, normal, reportedPaused, text.Suspended)
 			}
 		case sched.ResumeJob:
+			if mine := s.jobs[e.Job]; mine.hold != "" {
+				mine.hold = ""
+				s.say(e.Job, normal, reportedReleased, "the API server takes its pods, or there is room for it")
+				return
+			}
 			s.say(e.Job, normal, reportedResumed, "its user lets it go on")
 		}
 	}
@@ -103,6 +112,7 @@ func (s *store) storyOfEnd(e *sched.Event) {
 	case e.Outcome == sched.NodeLost:
 		s.say(e.Job, warning, reportedNodeLost, e.Text)
 	case j.State == sched.Done: // cancelled
+	case s.jobs[e.Job].hold != "": // why follows
 	case j.Paused:
 		s.say(e.Job, normal, reportedPaused, text.Suspended+saved)
 	case len(j.Target) == 0:

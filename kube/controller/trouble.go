@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -15,6 +17,29 @@ const mostTrouble = 500
 func (s *store) delayed(id sched.JobID, why string) {
 	s.touch(id)
 	s.jobs[id].delay = why
+}
+
+// heldBecause stands in the reason of a job before why it is held.
+const heldBecause = "held: "
+
+// holds notes why a job is held. It may be about to arrive.
+func (s *store) holds(id sched.JobID, why string) {
+	if mine := s.jobs[id]; mine != nil && mine.hold == why {
+		return
+	}
+	s.touch(id)
+	said := s.jobs[id].hold != ""
+	if s.jobs[id].hold = why; said {
+		s.say(id, corev1.EventTypeWarning, reportedHeld, why)
+	}
+}
+
+// holdOf returns why a job is held, as the reason says that an earlier leader wrote.
+func holdOf(reason string, j *sched.Job) (why string) {
+	if j.Paused && j.State == sched.Held {
+		_, why, _ = strings.Cut(reason, heldBecause)
+	}
+	return why
 }
 
 // notice remembers what went wrong with a job last, until an attempt of it is up.

@@ -34,15 +34,20 @@ func play(t *testing.T, scenes []scene) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := open(t,
-					newCluster(t,
-						slices.Concat(objects.Node("a", 4), objects.Node("b", 4),
-							[]client.Object{objects.Job("train", s.width, s.env)})...), s.opts)
-				s.test(w)
-			})
+			alone(t, s)
 		})
 	}
+}
+
+// alone plays one scene.
+func alone(t *testing.T, s scene) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t,
+			newCluster(t,
+				slices.Concat(objects.Node("a", 4), objects.Node("b", 4),
+					[]client.Object{objects.Job("train", s.width, s.env)})...), s.opts)
+		s.test(w)
+	})
 }
 
 // gpus are those of the first width GPUs, of which node a has 4.

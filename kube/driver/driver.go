@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trainyard/trainyard/kube/driver/admission"
 	"github.com/trainyard/trainyard/kube/driver/attempts"
 	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
@@ -34,7 +35,10 @@ type Driver struct {
 	writers   *writer.Writers
 	objects   *writer.Objects
 	made      *observer.Made
-	strangers map[types.UID]bool // pods that use a claim of ours and are none of ours
+	strangers map[types.UID]bool   // pods that use a claim of ours and are none of ours
+	gate      *admission.Gate      // nil: the API server is not asked
+	unsure    map[sched.JobID]bool // jobs that may be given free GPUs alone
+	given     bool                 // one of them was let go, or arrived, in the look under way
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -44,20 +48,16 @@ func New(o Options) *Driver {
 	o.fill()
 	push := func(k observer.Key) { o.Queue.Push(k) }
 	w, made := writer.NewWriters(o.Lease, o.Observe, o.Log), observer.NewMade()
-	return &Driver{
+	d := &Driver{
 		o: o, api: o.api(), writers: w, made: made, strangers: make(map[types.UID]bool),
 		observer: observer.New(o.Queue, o.Log),
 		inventory: inventory.New(inventory.Options{
 			Mode: o.Mode, Types: o.Types, NewType: o.NewType, Log: o.Log,
 		}),
 		claims: claims.New(o.Log, o.Event),
-		jobs: jobs.New(jobs.Options{
-			Origin: o.Origin, Types: o.Types, Event: o.Event,
-			KeepJobs: !observer.UsesClaims(o.Mode) && !o.Observe,
-		}),
 		attempts: attempts.New(attempts.Options{
 			Mode: o.Mode, StartTimeout: o.StartTimeout, Idle: o.Observe, Every: o.Every, Deaf: o.Deaf,
-			Follower: o.Follower, Delayed: o.Delayed, Go: w.Go, Look: push, Log: o.Log,
+			Follower: o.Follower, Delayed: o.Delayed, Holds: o.Ask, Go: w.Go, Look: push, Log: o.Log,
 		}),
 		pools: pools.New(pools.Options{
 			Client: o.Client, Reader: o.Reader, Types: o.Types, Provider: o.Provider, Event: o.Event, Look: push,
@@ -67,7 +67,16 @@ func New(o Options) *Driver {
 			Client: o.Client, Reader: o.Reader, Look: push, Made: made, DeviceClass: o.DeviceClass,
 			PriorityClass: o.PriorityClass,
 		}, w),
+		unsure: make(map[sched.JobID]bool),
 	}
+	j := jobs.Options{Origin: o.Origin, Types: o.Types, Event: o.Event,
+		KeepJobs: !observer.UsesClaims(o.Mode) && !o.Observe, Hold: o.Held}
+	if o.Ask && !o.Observe {
+		d.gate = admission.New(admission.Options{Try: d.try, Go: w.Go, Look: push})
+		j.Admit = d.admit
+	}
+	d.jobs = jobs.New(j)
+	return d
 }
 
 // Close calls off what is not written yet, and returns once nothing of the driver is at work. Attempts go on.

@@ -24,6 +24,7 @@ var below = []part{
 	{"claims", []string{"observer", "inventory"}},
 	{"jobs", []string{"observer"}},
 	{"writer", []string{"observer", "inventory", "claims"}},
+	{"admission", []string{"observer", "writer"}},
 	{"pools", []string{"observer", "writer"}},
 	{"attempts", []string{"observer", "inventory", "writer"}},
 }

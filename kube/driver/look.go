@@ -21,6 +21,7 @@ import (
 func (d *Driver) look(ctx context.Context, keys []observer.Key) []sched.Event {
 	d.inventory.StartLook(d.view)
 	d.pools.StartLook()
+	d.given = false
 	return d.observer.Look(d.clock.now, keys, observer.Steps{
 		Object: func(k observer.Key) (observer.Found, error) { return d.lookAt(ctx, k) },
 		Kind:   func(k observer.Kind) observer.Found { return d.afterKind(ctx, k) },
@@ -39,6 +40,11 @@ func (d *Driver) lookAt(ctx context.Context, k observer.Key) (observer.Found, er
 		return d.lookAtNode(ctx, k.Name)
 	case observer.PodKey:
 		return observer.Found{}, d.lookAtPod(ctx, k.NamespacedName)
+	case observer.SpaceKey:
+		if d.gate != nil {
+			d.gate.SpaceChanged(k.Name)
+		}
+		return observer.Found{}, nil
 	default:
 		return d.lookAtJob(ctx, k.NamespacedName)
 	}
@@ -54,7 +60,9 @@ func (d *Driver) afterKind(ctx context.Context, k observer.Kind) (f observer.Fou
 		f.Add(arrived)
 		for _, r := range refused {
 			d.objects.TurnAway(r.Job, r.Why, r.Waits, r.Reason)
+			d.leaveGate(r.Job)
 		}
+		f.LookAgain(d.leftovers()...)
 	}
 	return f
 }
@@ -143,6 +151,7 @@ func (d *Driver) lookAtJob(ctx context.Context, key types.NamespacedName) (f obs
 		return f, nil
 	}
 	j, gone := &d.view.Jobs[r.ID], jobs.IsGone(r.Job)
+	d.waits(key, r.ID, r.Job)
 	if j.State != sched.Done {
 		if !gone && !observer.UsesClaims(d.o.Mode) { // it may have arrived in a mode with claims
 			d.setFinalizer(r, jobs.Set)
@@ -181,6 +190,9 @@ func (d *Driver) observe(ctx context.Context, id sched.JobID) (observer.Found, e
 	}
 	if seen.Pace != nil {
 		d.objects.KeepPace(seen.Pace.Attempt, seen.Pace.Text)
+	}
+	if seen.Refused != nil {
+		d.refused(ctx, id, *seen.Refused)
 	}
 	if seen.Over != nil {
 		d.objects.Retire(seen.Over.Attempt, seen.Over.Lost)

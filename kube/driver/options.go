@@ -44,6 +44,10 @@ type Options struct {
 	// Delayed is called with what keeps the live attempt of a job from starting; "": nothing that is known. The
 	// goroutine of the engine calls it, before an answer that has an event; nil: no one asks.
 	Delayed func(job sched.JobID, why string)
+	// Ask has the API server asked, by a dry run, whether it takes the objects of a job, before the job may be given
+	// GPUs. What it refuses is held, which Held is called with in the same way as Delayed.
+	Ask  bool
+	Held func(job sched.JobID, why string)
 	// Observe has nothing written, so that nothing that is decided is done.
 	Observe bool
 	Every   time.Duration // reports of progress are so far apart at least; 0: 10 s
@@ -59,6 +63,9 @@ func (o *Options) fill() {
 	}
 	if o.Event == nil {
 		o.Event = func(client.Object, string, string) {}
+	}
+	if o.Held == nil {
+		o.Held = func(sched.JobID, string) {}
 	}
 	if o.NewType == nil {
 		o.NewType = func(string) {}

@@ -35,6 +35,9 @@ var attacks = []struct {
 	{"claim takes our name first", (*siege).nameTakenFirst},
 	{"pod of others names our claim", (*siege).strangerOnClaim},
 	{"foreign finalizer keeps a pod", (*siege).foreignFinalizer},
+	{"jobs that can never start preempt", (*siege).neverStart},
+	{"webhook that is away", (*siege).webhookAway},
+	{"template that no attempt can mend", (*siege).hopelessTemplate},
 }
 
 // Ensure that what a tenant can make and change takes no GPU that is counted as free, keeps none that is, and delays no
@@ -42,15 +45,10 @@ var attacks = []struct {
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(0, 50*time.Millisecond, 0)},
-		v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
-	everything := []string{"get", "list", "create", "update", "patch", "delete"}
-	r.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: "tenant"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: everything},
-		{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"}, Verbs: everything},
-		{APIGroups: []string{"trainyard.dev"}, Resources: []string{"trainingjobs"}, Verbs: everything}}})
-	r.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: "tenant"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "tenant"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}}})
+		v1alpha1.SchedulerPolicySpec{System: "fifo-skip", Settings: map[string]string{"min_run": "0"}})
+	r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}})
+	r.letIn(r.space)
+	r.letIn(tenant)
 	c := r.plane.Config()
 	c.Impersonate.UserName = "mallory"
 	enemy, err := client.New(c, client.Options{Scheme: r.api.Scheme()})
@@ -64,6 +62,22 @@ func TestAttacks(t *testing.T) {
 			a.play(&siege{r, enemy})
 		})
 	}
+}
+
+// tenant is a namespace of the enemy alone.
+const tenant = "mallory"
+
+// letIn gives the enemy what a tenant may do in a namespace.
+func (r *rig) letIn(space string) {
+	r.t.Helper()
+	everything := []string{"get", "list", "create", "update", "patch", "delete"}
+	r.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "tenant"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: everything},
+		{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"}, Verbs: everything},
+		{APIGroups: []string{"trainyard.dev"}, Resources: []string{"trainingjobs"}, Verbs: everything}}})
+	r.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "tenant"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "tenant"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}}})
 }
 
 // uid returns the UID of a job.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -19,7 +20,8 @@ type ending struct {
 	outcome sched.Outcome // NoOutcome: its start failed
 	code    int32
 	text    string
-	suspect []int // ranks whose GPUs may be to blame that the start failed
+	suspect []int          // ranks whose GPUs may be to blame that the start failed
+	refusal writer.Verdict // of the API server, where it has jobs held; what else ends it has none
 }
 
 // cause returns why an attempt is going to end, nil if it goes on. Of several things that went wrong the first counts,
@@ -82,6 +84,7 @@ type keptEnding struct {
 	Code    int32  `json:"code,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Suspect []int  `json:"suspect,omitempty"`
+	Refused uint8  `json:"refused,omitempty"` // a writer.Answer
 }
 
 // keep returns the ending of an attempt as its job is to say it; "": the next leader takes it for the same without.
@@ -89,7 +92,8 @@ func (e *ending) keep(attempt int32) string {
 	if e == nil || e.outcome == sched.NodeLost {
 		return ""
 	}
-	text, _ := json.Marshal(keptEnding{attempt, e.outcome.String(), e.code, e.text, e.suspect}) // of words and numbers
+	text, _ := json.Marshal(keptEnding{attempt, e.outcome.String(), e.code, e.text, e.suspect,
+		uint8(e.refusal.Answer)}) // of words and numbers
 	return string(text)
 }
 
@@ -116,5 +120,6 @@ func (as *Attempts) keptEnding(ctx context.Context, api observer.API, a *live, u
 	if kept.Attempt != a.Number || i < 0 || slices.ContainsFunc(kept.Suspect, foreign) {
 		return nil, nil
 	}
-	return &ending{outcomes[i], kept.Code, kept.Text, kept.Suspect}, nil
+	refusal := writer.Verdict{Answer: writer.Answer(kept.Refused), Why: kept.Text}
+	return &ending{outcomes[i], kept.Code, kept.Text, kept.Suspect, refusal}, nil
 }

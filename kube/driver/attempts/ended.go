@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -21,6 +22,10 @@ func (l *look) ended(ranks []podStatus) {
 	}
 	m := l.meter()
 	e := l.end(m, ranks)
+	if e.Kind == sched.AttemptEnded && a.ending != nil && a.ending.refusal.Answer == writer.Held {
+		l.seen.Refused = &a.ending.refusal
+		l.seen.Report(sched.Event{Kind: sched.JobCommanded, Job: a.Job, Code: int32(sched.PauseJob)})
+	}
 	m.keep(&e)
 	l.as.rest(&e, l.Now)
 	l.seen.Report(e)
@@ -51,6 +56,10 @@ func (l *look) end(m *meter, ranks []podStatus) sched.Event {
 		if m.saidDone() && all(ranks, func(s podStatus) bool { return s.code == 0 }) {
 			e.Outcome = sched.Finished
 		}
+	case by.refusal.Answer == writer.Held && !l.j.Up: // no failed start: its job is held
+		e.Outcome = sched.Preempted
+	case by.refusal.Answer == writer.Hopeless && !l.j.Up:
+		e.Outcome, e.Text, e.WorkFrom = sched.Failed, by.text, sched.Never
 	case by.outcome == sched.NoOutcome && !l.j.Up:
 		e = sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Number, Text: by.text}
 		for _, r := range by.suspect {

@@ -28,9 +28,11 @@ type Options struct {
 	// Delayed is called with what keeps the live attempt of a job from starting, "" for nothing that is known; nil: no
 	// one asks.
 	Delayed func(job sched.JobID, why string)
-	Go      func(f func(ctx context.Context)) context.CancelFunc // runs something until the driver ends
-	Look    func(observer.Key)                                   // has an object looked at; any goroutine calls it
-	Log     *slog.Logger
+	// Holds has jobs held that the API server refuses; else their starts fail.
+	Holds bool
+	Go    func(f func(ctx context.Context)) context.CancelFunc // runs something until the driver ends
+	Look  func(observer.Key)                                   // has an object looked at; any goroutine calls it
+	Log   *slog.Logger
 }
 
 // Attempts are the attempts that are alive, and what is to be known of the next ones of their jobs. They belong to one

@@ -32,6 +32,8 @@ type Seen struct {
 	Force  []*corev1.Pod // to be given up, as their nodes are gone
 	Pace   *Pace         // to be kept; nil: nothing new
 	Over   *Over         // nil: it goes on
+	// Refused is why the API server did not take the attempt, whose job is held because of that; nil: it did
+	Refused *writer.Verdict
 }
 
 // Over is an attempt that has ended.
@@ -192,7 +194,7 @@ func (l *look) neverStarts(ranks []podStatus) *ending {
 	g, others := l.Foreign(l.a.Attempt)
 	switch {
 	case p.Refused != nil:
-		return &ending{text: p.Refused.Error()}
+		return l.refused(p.Refused)
 	case others: // it is out of use until they are gone: the next attempt goes elsewhere
 		return &ending{text: fmt.Sprintf("GPU %s is in use by others", g.UUID)}
 	case l.a.due.IsZero() || time.Now().Before(l.a.due):
@@ -205,6 +207,15 @@ func (l *look) neverStarts(ranks []podStatus) *ending {
 		return &ending{text: fmt.Sprintf("its pods could not be made within %v", within)}
 	}
 	return tooLate(ranks, within)
+}
+
+// refused returns the end of an attempt of which the API server does not take something.
+func (l *look) refused(err error) *ending {
+	e := &ending{text: err.Error()}
+	if v, said := writer.Judge(err); said && l.as.o.Holds {
+		e.refusal = v
+	}
+	return e
 }
 
 // devices has the pods made once the devices are free, and sets the time by which the attempt must have started. That

@@ -28,6 +28,32 @@ type Options struct {
 	// KeepJobs has a job arrive once it has our finalizer, so that it cannot go before its pods: where no claims say
 	// which devices these have, a leader that comes later knows of them by the record of the job alone.
 	KeepJobs bool
+	// Admit says whether a job that waits may be given GPUs, as far as the API server takes its objects. nil: all may.
+	Admit func(tj *v1alpha1.TrainingJob) Admission
+	// Hold notes why a job is held, before that is reported to the engine; nil: no one asks.
+	Hold func(id sched.JobID, why string)
+}
+
+// Admission says whether a job that waits may be given GPUs.
+type Admission struct {
+	Unknown bool   // that is to be seen: the job is looked at again then
+	Never   string // why no attempt of it can ever be made
+	Hold    string // why it has to wait, whatever is free
+}
+
+// admit returns whether a job may be given GPUs.
+func (js *Jobs) admit(tj *v1alpha1.TrainingJob) Admission {
+	if js.o.Admit == nil || Possible(tj) != nil { // the latter is reported as it arrives
+		return Admission{}
+	}
+	return js.o.Admit(tj)
+}
+
+// hold notes why a job is held.
+func (js *Jobs) hold(id sched.JobID, why string) {
+	if js.o.Hold != nil {
+		js.o.Hold(id, why)
+	}
 }
 
 // Jobs are the TrainingJobs of a cluster. They belong to one goroutine.
@@ -161,6 +187,7 @@ func (js *Jobs) Meet(tj *v1alpha1.TrainingJob) Finalizer {
 	case hasEnded(tj) || js.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID:
 	case js.o.KeepJobs && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer):
 		return Set
+	case js.admit(tj).Unknown:
 	default:
 		js.arrivals = append(js.arrivals, tj)
 	}
@@ -207,10 +234,18 @@ func (js *Jobs) Arrive(ctx context.Context, v *sched.View, now sched.Time) (f ob
 			refused = append(refused, js.turnAway(tj, err)...)
 			continue
 		}
+		a := js.admit(tj)
+		if a.Never != "" {
+			refused = append(refused, js.turnAway(tj, errors.New(a.Never))...)
+			continue
+		}
 		js.warn(tj)
 		spec.Submit = min(spec.Submit, now)
 		f.Report(sched.Event{Kind: sched.JobArrived, Spec: spec})
-		if tj.Spec.Suspend {
+		if a.Hold != "" {
+			js.hold(id, a.Hold)
+		}
+		if tj.Spec.Suspend || a.Hold != "" {
 			f.Report(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(sched.PauseJob)})
 		}
 		id++

@@ -3,6 +3,7 @@ package observer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,16 @@ func UsesClaims(m v1alpha1.Mode) bool { return m == v1alpha1.Pinned || m == v1al
 // Watch pushes the keys of everything that changes in the cache, until ctx is done; at first those of all that is
 // there.
 func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error {
-	for _, object := range Watched(m) {
+	return q.watch(ctx, c, Watched(m))
+}
+
+// WatchSpaces does so with what of a namespace says which pods it may have.
+func (q *Queue) WatchSpaces(ctx context.Context, c cache.Cache) error {
+	return q.watch(ctx, c, []client.Object{&corev1.Namespace{}, &corev1.ResourceQuota{}, &corev1.LimitRange{}})
+}
+
+func (q *Queue) watch(ctx context.Context, c cache.Cache, objects []client.Object) error {
+	for _, object := range objects {
 		informer, err := c.GetInformer(ctx, object)
 		if err != nil {
 			return fmt.Errorf("driver: watch %T: %w", object, err)
@@ -46,7 +56,7 @@ func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error
 			}
 		}
 		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: push, UpdateFunc: func(was, o any) {
-			if !isOwnStatus(was, o) {
+			if !isOwnStatus(was, o) && !isSameSpace(was, o) {
 				push(o)
 			}
 		}, DeleteFunc: push}
@@ -70,6 +80,13 @@ func isOwnStatus(was, is any) bool {
 		slices.Equal(a.Finalizers, b.Finalizers)
 }
 
+// isSameSpace reports whether nothing of a namespace changed by which rules select it.
+func isSameSpace(was, is any) bool {
+	a, isSpace := was.(*corev1.Namespace)
+	b, _ := is.(*corev1.Namespace)
+	return isSpace && b != nil && a.UID == b.UID && maps.Equal(a.Labels, b.Labels)
+}
+
 // KeysOf returns what is to be looked at because of an object, which may be gone.
 func KeysOf(o client.Object) []Key {
 	k := Key{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
@@ -91,6 +108,10 @@ func KeysOf(o client.Object) []Key {
 		}
 		k.Kind = PodKey
 		return []Key{k, {JobKey, types.NamespacedName{Namespace: k.Namespace, Name: job}}}
+	case *corev1.Namespace:
+		k.Kind = SpaceKey
+	case *corev1.ResourceQuota, *corev1.LimitRange:
+		k = KeyOfSpace(k.Namespace)
 	default:
 		return nil
 	}

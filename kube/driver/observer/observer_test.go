@@ -51,7 +51,7 @@ func TestLookGoesKindByKind(t *testing.T) {
 			t.Errorf("event %s is of %v, want 7", e.Text, e.Time)
 		}
 	}
-	want := []string{"p", "kind 0", "kind 1", "kind 2", "n", "kind 3", "kind 4", "a", "b", "kind 5"}
+	want := []string{"p", "kind 0", "kind 1", "kind 2", "n", "kind 3", "kind 4", "kind 5", "a", "b", "kind 6"}
 	if !slices.Equal(texts, want) {
 		t.Errorf("events %v, want %v", texts, want)
 	}

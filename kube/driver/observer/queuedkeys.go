@@ -25,9 +25,10 @@ const (
 	ClaimKey             // ResourceClaim
 	NodeKey              // Node, or its GPUProfile
 	PodKey               // Pod
+	SpaceKey             // Namespace, or a ResourceQuota or LimitRange of it
 	JobKey               // TrainingJob
 
-	kinds = 6
+	kinds = 7
 )
 
 // KeyOfNode returns the key of a node.
@@ -35,6 +36,9 @@ func KeyOfNode(name string) Key { return Key{NodeKey, types.NamespacedName{Name:
 
 // KeyOfPool returns the key of a pool.
 func KeyOfPool(name string) Key { return Key{PoolKey, types.NamespacedName{Name: name}} }
+
+// KeyOfSpace returns the key of a namespace.
+func KeyOfSpace(name string) Key { return Key{SpaceKey, types.NamespacedName{Name: name}} }
 
 // KeyOfJob returns the key of a TrainingJob.
 func KeyOfJob(job types.NamespacedName) Key { return Key{JobKey, job} }

@@ -23,8 +23,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// maxResults is how many devices one claim may have (resource.k8s.io/v1, AllocationResultsMaxSize).
-const maxResults = resourcev1.AllocationResultsMaxSize
+// MostPerClaim is how many devices one claim may have (resource.k8s.io/v1, AllocationResultsMaxSize).
+const MostPerClaim = resourcev1.AllocationResultsMaxSize
 
 // request is the name of the one request of our claims.
 const request = "gpu"
@@ -60,7 +60,7 @@ func (a *Attempt) Claims(r int) []Claim {
 		name += "-r" + strconv.Itoa(r) // no claim of another job: attempts end in a number
 	}
 	for i := 0; len(together) > 0; i++ {
-		n := min(len(together), maxResults)
+		n := min(len(together), MostPerClaim)
 		if i > 0 { // of a node with more GPUs than a claim may have
 			name = fmt.Sprintf("%s-%c", name, 'a'+i)
 		}

@@ -18,7 +18,7 @@ func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
 				a := &Attempt{Key: types.NamespacedName{Name: job}, Number: number, base: baseOf(job, number),
 					mode: v1alpha1.Pinned, Ranks: make([]Rank, ranks)}
 				for r := range a.Ranks {
-					for range 2*maxResults + 1 {
+					for range 2*MostPerClaim + 1 {
 						a.Ranks[r].Devices = append(a.Ranks[r].Devices, new(inventory.Device))
 					}
 					for _, c := range a.Claims(r) {

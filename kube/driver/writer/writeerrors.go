@@ -15,6 +15,9 @@ import (
 // fatalError is one that trying again does not mend, whatever it wraps.
 type fatalError struct{ error }
 
+// Unwrap returns what it wraps.
+func (e fatalError) Unwrap() error { return e.error }
+
 // Fatal returns an error that trying again does not mend.
 func Fatal(err error) error { return fatalError{err} }
 

@@ -1,0 +1,176 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
+	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// asks has a driver ask the API server before jobs may be given GPUs.
+func asks(o *Options) {
+	o.Ask = true
+	o.Held = func(_ sched.JobID, why string) { held = append(held, why) }
+}
+
+// held are the reasons that drivers gave for holding jobs; tests that use it are not parallel.
+var held []string
+
+// asksOf is asks where the creation of pods fails from the start.
+func asksOf(dry, really error) func(*Options) {
+	return func(o *Options) {
+		asks(o)
+		o.Client.(*cluster).podsFail(dry, really)
+	}
+}
+
+// podsFail has the creation of pods fail: in dry runs, and really.
+func (c *cluster) podsFail(dry, really error) {
+	c.setFail(func(verb string, o client.Object) error {
+		if _, pod := o.(*corev1.Pod); !pod || verb != "create" {
+			return nil
+		}
+		if o.GetName() == "" {
+			return dry
+		}
+		return really
+	})
+}
+
+// Answers of the API server.
+var (
+	overQuota = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("exceeded quota"))
+	badPod    = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x",
+		field.ErrorList{field.Required(field.NewPath("spec", "containers").Index(0).Child("image"), "")})
+	noAnswer = apierrors.NewInternalError(errors.New("failed calling webhook"))
+	byPolicy = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 422,
+		Reason:  metav1.StatusReasonInvalid,
+		Message: "ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"}}
+)
+
+// Ensure that a job is given GPUs only once the API server takes its objects, that one whose start it refuses all the
+// same is held without a failed start, and that one of which no attempt can be made fails at once.
+func TestAsksBeforeAJobMayHaveGPUs(t *testing.T) {
+	status := func(w *world) v1alpha1.TrainingJobStatus {
+		tj := objects.Job("train", 1, nil)
+		must(w, w.Get(w.Context(), client.ObjectKeyFromObject(tj), tj))
+		return tj.Status
+	}
+	isHeld := func(w *world, is bool) *sched.Job {
+		w.Helper()
+		if len(w.v.Jobs) != 1 || w.v.Jobs[0].Paused != is {
+			w.Fatalf("%+v, want one job that is held: %v; %v", w.v.Jobs, is, kinds0(w.events))
+		}
+		return &w.v.Jobs[0]
+	}
+	scenes := []scene{
+		{name: "a quota", width: 2, opts: asksOf(overQuota, overQuota), test: func(w *world) {
+			w.settle()
+			if j := isHeld(w, true); j.State != sched.Held || !strings.Contains(fmt.Sprint(held), "exceeded quota") {
+				w.Errorf("%+v, %q", j, held)
+			}
+			w.podsFail(nil, nil)
+			w.queue.Push(observer.KeyOfSpace(objects.Namespace))
+			w.pass(2 * time.Second)
+			isHeld(w, false)
+		}},
+		{name: "an admission policy", width: 2, opts: asksOf(byPolicy, byPolicy), test: func(w *world) {
+			w.settle()
+			isHeld(w, true)
+			w.podsFail(nil, nil)
+			w.passBy(time.Second, 50*time.Second)
+			isHeld(w, true)
+			w.passBy(time.Second, 15*time.Second) // a minute is over
+			isHeld(w, false)
+		}},
+		{name: "a template that no attempt can mend", width: 2, opts: asksOf(badPod, badPod), test: func(w *world) {
+			w.settle()
+			if s := status(w); len(w.v.Jobs) > 0 || s.Phase != v1alpha1.Failed ||
+				s.Reason != "template.spec.containers[0].image: Required value" {
+				w.Errorf("%d jobs, %+v", len(w.v.Jobs), s)
+			}
+		}},
+		{name: "a real start is refused", width: 6, opts: asks, test: func(w *world) {
+			w.settle()
+			w.podsFail(nil, overQuota)
+			w.start(0, gpus(6)...)
+			w.settle()
+			j := isHeld(w, true)
+			if e := w.last(sched.AttemptEnded); e.Outcome != sched.Preempted || j.StartFailures != 0 ||
+				j.State != sched.Held || len(j.Target) > 0 {
+				w.Errorf("%+v, %+v", e, j)
+			}
+			w.podsFail(nil, nil) // but it is given free GPUs alone from now on
+			w.v.GPUs[0].Targets++
+			w.queue.Push(observer.KeyOfSpace(objects.Namespace))
+			w.pass(2 * time.Second)
+			isHeld(w, true)
+			w.v.GPUs[0].Targets--
+			w.queue.Push(observer.KeyOfJob(client.ObjectKeyFromObject(objects.Job("train", 6, nil))))
+			w.settle()
+			isHeld(w, false)
+		}},
+		{name: "a real start shows that no attempt can be made", width: 2, opts: asks, test: func(w *world) {
+			w.settle()
+			w.podsFail(nil, badPod)
+			w.start(0, 0, 1)
+			w.settle()
+			if j := &w.v.Jobs[0]; j.State != sched.Done || j.Outcome != sched.Failed || j.StartFailures != 0 {
+				w.Errorf("%+v", j)
+			}
+		}},
+		{name: "no answer", width: 4, opts: asksOf(noAnswer, nil), test: func(w *world) {
+			for g := range w.v.GPUs {
+				w.v.GPUs[g].Targets++
+			}
+			w.settle()
+			isHeld(w, true)
+			for g := range w.v.GPUs[:4] {
+				w.v.GPUs[g].Targets--
+			}
+			w.queue.Push(observer.KeyOfNode("a"))
+			w.settle()
+			isHeld(w, false)
+			w.v.GPUs[2].Targets++ // others were faster
+			w.queue.Push(observer.KeyOfNode("a"))
+			w.settle()
+			isHeld(w, true)
+		}},
+	}
+	for i := range scenes {
+		held = nil
+		t.Run(scenes[i].name, func(t *testing.T) { alone(t, scenes[i]) })
+	}
+}
+
+// Ensure that jobs which are suspended by their users stay so, whatever the API server says of them.
+func TestAsksAboutSuspendedJobs(t *testing.T) {
+	alone(t, scene{width: 2, opts: asks, test: func(w *world) {
+		change(w.cluster, objects.Job("train", 2, nil), func(tj *v1alpha1.TrainingJob) { tj.Spec.Suspend = true })
+		w.settle()
+		w.queue.Push(observer.KeyOfSpace(objects.Namespace))
+		w.pass(2 * time.Second)
+		if j := &w.v.Jobs[0]; !j.Paused {
+			w.Errorf("%+v", j)
+		}
+		change(w.cluster, objects.Job("train", 2, nil), func(tj *v1alpha1.TrainingJob) { tj.Spec.Suspend = false })
+		w.settle()
+		if j := &w.v.Jobs[0]; j.Paused || slices.Contains(held, "") {
+			w.Errorf("%+v", j)
+		}
+	}})
+}
