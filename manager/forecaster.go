@@ -23,7 +23,7 @@ var _ host.Forecaster = (*forecaster)(nil)
 
 // Restart forgets what was heard.
 func (f *forecaster) Restart() {
-	f.lost, f.steps, f.costs = new(whatif.Displacements), new(whatif.Steps), new(whatif.Delays)
+	f.lost, f.steps, f.costs = new(whatif.Displacements), new(whatif.Steps), &whatif.Delays{Forgets: true}
 }
 
 // Log learns from an event.

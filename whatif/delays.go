@@ -15,10 +15,15 @@ import (
 // until they are up, and until they are gone, and what of the time that they are up comes to nothing. The zero value is
 // ready to use; it has to hear the whole log, the part that is replayed included.
 type Delays struct {
+	// Forgets: of jobs that are done their mean alone is kept. StartUp and Says are of others then.
+	Forgets bool
+
 	ordered map[order]sched.Time
 	starts  latest
 	stops   latest
 	jobs    map[sched.JobID]*usage
+	done    int           // jobs that were forgotten and had been up
+	cost    time.Duration // the sum of StartUp of those
 }
 
 var _ eventlog.Sink = (*Delays)(nil)
@@ -77,7 +82,25 @@ func (d *Delays) Log(v *sched.View, e *sched.Event) {
 		u := d.of(e.Job)
 		u.count(e)
 		u.up = false
+	case sched.StartFailed:
+		delete(d.ordered, order{e.Job, e.Attempt, sched.Start})
+		delete(d.ordered, order{e.Job, e.Attempt, sched.Stop})
 	}
+	if d.Forgets && e.Kind.Form().Moves {
+		d.forget(v, e.Job)
+	}
+}
+
+// forget drops a job that is done.
+func (d *Delays) forget(v *sched.View, id sched.JobID) {
+	if d.jobs[id] == nil || v.Job(id).State != sched.Done {
+		return
+	}
+	if cost, ok := d.StartUp(id); ok {
+		d.cost += cost
+		d.done++
+	}
+	delete(d.jobs, id)
 }
 
 // answered notes how long an order took that is carried out now.
@@ -146,7 +169,7 @@ func (l *latest) median() time.Duration {
 // Costs are delays as of a moment, for futures to be drawn from. The zero value costs nothing.
 type Costs struct {
 	starts, stops latest
-	startUp       map[sched.JobID]time.Duration // of those that have been up
+	startUp       map[sched.JobID]time.Duration // of those that have been up and are not forgotten
 	usual         time.Duration                 // of others
 }
 
@@ -154,14 +177,14 @@ type Costs struct {
 func (d *Delays) Costs() *Costs {
 	c := &Costs{starts: slices.Clone(d.starts), stops: slices.Clone(d.stops),
 		startUp: make(map[sched.JobID]time.Duration, len(d.jobs))}
-	sum := time.Duration(0)
+	sum := d.cost
 	for j := range d.jobs {
 		if cost, ok := d.StartUp(j); ok {
 			c.startUp[j] = cost
 			sum += cost
 		}
 	}
-	c.usual = sum / time.Duration(max(len(c.startUp), 1))
+	c.usual = sum / time.Duration(max(len(c.startUp)+d.done, 1))
 	return c
 }
 

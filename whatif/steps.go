@@ -7,7 +7,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Steps is a sink that remembers how many training steps jobs have done and what work that was, as their reports say.
+// Steps is a sink that remembers how many training steps jobs that are not done have done and what work that was, as
+// their reports say.
 // The zero value is ready to use; it has to hear the whole log, the part that is replayed included.
 type Steps struct {
 	per   map[sched.JobID]float64 // work of a step
@@ -18,7 +19,7 @@ type Steps struct {
 var _ eventlog.Sink = (*Steps)(nil)
 
 // Log takes a report that has both.
-func (s *Steps) Log(_ *sched.View, e *sched.Event) {
+func (s *Steps) Log(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted, sched.Progressed, sched.AttemptEnded:
 	default:
@@ -28,7 +29,17 @@ func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 		s.per, s.total, s.guess = make(map[sched.JobID]float64), make(map[sched.JobID]float64),
 			make(map[sched.JobID]bool)
 	}
-	s.guess[e.Job] = e.Kind == sched.AttemptStarted && e.Code == sched.GuessedRate
+	if v.Job(e.Job).State == sched.Done { // no one asks any more what is left of it
+		delete(s.per, e.Job)
+		delete(s.total, e.Job)
+		delete(s.guess, e.Job)
+		return
+	}
+	if e.Kind == sched.AttemptStarted && e.Code == sched.GuessedRate {
+		s.guess[e.Job] = true
+	} else {
+		delete(s.guess, e.Job)
+	}
 	if e.Kind == sched.Progressed && e.Code > 0 {
 		s.total[e.Job] = float64(e.Code)
 	}
