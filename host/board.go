@@ -32,9 +32,11 @@ type Board struct {
 	mu      sync.Mutex
 	rows    []Row                  // by JobID
 	names   map[string]sched.JobID // the latest of each
-	pending []Row                  // of the batch under way
+	pending []Row                  // of the batch under way, of the jobs changed
 	changed []sched.JobID
-	news    chan struct{} // closed by the next durable batch
+	where   map[sched.JobID]int // where they are in pending
+	next    sched.JobID         // the first that has no row, in pending neither
+	news    chan struct{}       // closed by the next durable batch
 }
 
 var (
@@ -42,9 +44,12 @@ var (
 	_ eventlog.Batcher = (*Board)(nil)
 )
 
+// mostPending is for how many changed rows of a batch room is kept.
+const mostPending = 1 << 10
+
 // NewBoard returns an empty board.
 func NewBoard() *Board {
-	return &Board{names: make(map[string]sched.JobID), news: make(chan struct{})}
+	return &Board{names: make(map[string]sched.JobID), where: make(map[sched.JobID]int), news: make(chan struct{})}
 }
 
 // restart clears the board: what follows is heard from its start, or from v on, of which it shows the jobs that are
@@ -53,6 +58,8 @@ func (b *Board) restart(v *sched.View) {
 	b.mu.Lock()
 	b.rows, b.pending, b.changed, b.names = nil, nil, nil, make(map[string]sched.JobID)
 	b.mu.Unlock()
+	clear(b.where)
+	b.next = 0
 	if v == nil {
 		return
 	}
@@ -82,15 +89,36 @@ func (b *Board) Log(v *sched.View, e *sched.Event) {
 
 // note copies how a job stands.
 func (b *Board) note(v *sched.View, id sched.JobID) *Row {
-	for len(b.pending) <= int(id) {
-		b.pending = append(b.pending, Row{Name: v.Jobs[len(b.pending)].Spec.Name})
-	}
-	j, row := &v.Jobs[id], &b.pending[id]
+	row := b.row(v, id)
+	j := &v.Jobs[id]
 	row.State, row.Attempt, row.Attempts, row.Outcome, row.Cancelled = j.State, j.Attempt, j.Attempts, j.Outcome,
 		j.Cancel
 	row.Failures = j.StartFailures
-	b.changed = append(b.changed, id)
 	return row
+}
+
+// row returns the row of a job in the batch under way, of which all jobs before it have one as well if they are new.
+// It is called by the one who logs, who alone changes rows.
+func (b *Board) row(v *sched.View, id sched.JobID) *Row {
+	at, is := b.where[id]
+	if is {
+		return &b.pending[at]
+	}
+	if int(id) < len(b.rows) {
+		return b.change(id, b.rows[id])
+	}
+	for ; b.next < id; b.next++ {
+		b.change(b.next, Row{Name: v.Jobs[b.next].Spec.Name})
+	}
+	b.next++
+	return b.change(id, Row{Name: v.Jobs[id].Spec.Name})
+}
+
+// change adds a row to those of the batch under way.
+func (b *Board) change(id sched.JobID, row Row) *Row {
+	b.where[id] = len(b.pending)
+	b.pending, b.changed = append(b.pending, row), append(b.changed, id)
+	return &b.pending[len(b.pending)-1]
 }
 
 // EndBatch shows the changes of the batch.
@@ -104,19 +132,25 @@ func (b *Board) EndBatch() error {
 func (b *Board) show() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id := len(b.rows); id < len(b.pending); id++ {
-		row := &b.pending[id]
+	for i, id := range b.changed {
+		row := b.pending[i]
+		if int(id) < len(b.rows) {
+			b.rows[id] = row
+			continue
+		}
 		row.Older = sched.None
 		if older, known := b.names[row.Name]; known {
 			row.Older = older
 		}
-		b.names[row.Name] = sched.JobID(id)
-		b.rows = append(b.rows, *row)
+		b.names[row.Name] = id
+		b.rows = append(b.rows, row)
 	}
-	for _, id := range b.changed {
-		b.rows[id] = b.pending[id]
+	clear(b.pending)
+	b.pending, b.changed = b.pending[:0], b.changed[:0]
+	clear(b.where)
+	if cap(b.pending) > mostPending {
+		b.pending, b.changed, b.where = nil, nil, make(map[sched.JobID]int)
 	}
-	b.changed = b.changed[:0]
 	close(b.news)
 	b.news = make(chan struct{})
 }
