@@ -307,15 +307,15 @@ func readArray(s *scan) sched.Array {
 func readJobText(s *scan, key []byte, p *sched.JobSpec) bool {
 	switch string(key) {
 	case "name":
-		p.Name = s.text()
+		p.Name = s.shared()
 	case "user":
-		p.User = s.text()
+		p.User = s.shared()
 	case "group":
-		p.Group = s.text()
+		p.Group = s.shared()
 	case "model":
-		p.Model = s.text()
+		p.Model = s.shared()
 	case "class":
-		p.Class = s.text()
+		p.Class = s.shared()
 	default:
 		return false
 	}
@@ -380,7 +380,7 @@ func readJobNumber(s *scan, key []byte, p *sched.JobSpec) bool {
 	case "retries":
 		p.Retries = int32(s.integer(32))
 	case "task":
-		p.Task = s.text()
+		p.Task = s.shared()
 	case "key":
 		p.Key = s.text()
 	default:

@@ -17,14 +17,15 @@ type scan struct {
 	b    []byte
 	i    int
 	err  error
-	at   []byte   // key whose value is being read
-	keys [][]byte // of the objects being read, to find repeats
-	ids  []int32  // scratch of int32s
-	stop bool     // read no further
+	at   []byte            // key whose value is being read
+	keys [][]byte          // of the objects being read, to find repeats
+	ids  []int32           // scratch of int32s
+	stop bool              // read no further
+	same map[string]string // see shared
 }
 
 func (s *scan) reset(line []byte) {
-	*s = scan{b: line, keys: s.keys[:0], ids: s.ids[:0]}
+	*s = scan{b: line, keys: s.keys[:0], ids: s.ids[:0], same: s.same}
 }
 
 // end returns the first error, which may be that something is left over.
@@ -296,6 +297,23 @@ func parseSeconds(text []byte) (time.Duration, bool) {
 
 // text reads a string.
 func (s *scan) text() string { return string(s.raw()) }
+
+// mostShared is how many texts shared knows.
+const mostShared = 1 << 12
+
+// shared reads a string that others of the log are likely to equal: they are one in memory.
+func (s *scan) shared() string {
+	raw := s.raw()
+	if text, known := s.same[string(raw)]; known {
+		return text
+	}
+	if s.same == nil || len(s.same) >= mostShared {
+		s.same = make(map[string]string)
+	}
+	text := string(raw)
+	s.same[text] = text
+	return text
+}
 
 // raw reads a string; what it returns may be part of the line.
 func (s *scan) raw() []byte {
