@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -176,6 +177,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
+	debug.FreeOSMemory() // reading a long log takes as much again as what is known then
 	if err := m.kept.warn(o.Log); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -217,8 +219,8 @@ func (m *Manager) fresh(h *eventlog.Header) (sched.Decider, error) {
 
 // record starts with new figures.
 func (m *Manager) record() eventlog.Sink {
-	m.recorder = metrics.NewRecorder(len(m.o.jobs()))
-	m.line = &timeline.Timeline{Watts: m.recorder.Watts}
+	m.recorder = metrics.NewCompact()
+	m.line = timeline.NewCompact(m.recorder.Watts)
 	return figures{m.line, m.recorder}
 }
 
@@ -348,7 +350,12 @@ func systemText(name string, settings map[string]string) string {
 
 // Result returns the figures so far, and the jobs one by one.
 func (m *Manager) Result() (metrics.Result, []metrics.Job) {
-	return m.recorder.Result(m.Header().System), m.recorder.Jobs
+	return m.recorder.Result(m.Header().System), m.recorder.All()
+}
+
+// Energy returns what all nodes have used, in kWh, and what of that a job answers for, for what Look calls.
+func (m *Manager) Energy() (kWh float64, of func(sched.JobID) sched.Joules) {
+	return m.recorder.Settle(), m.recorder.EnergyOf
 }
 
 // WriteLog writes the log so far as lines of JSON.

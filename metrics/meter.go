@@ -120,7 +120,7 @@ func (r *Recorder) keepTenants(v *sched.View, m *nodeMeter, n sched.NodeID) {
 		return cmp.Or(cmp.Compare(v.Jobs[a].Began, v.Jobs[b].Began), cmp.Compare(a, b))
 	})
 	for _, id := range slices.Compact(jobs) {
-		set := r.held[id]
+		set := r.held.set(id)
 		from, _ := slices.BinarySearch(set, node.First)
 		to, _ := slices.BinarySearch(set, end)
 		r.addTenant(v, m, n, id, set[from:to])
@@ -160,7 +160,7 @@ func (r *Recorder) leave(v *sched.View, id sched.JobID, set []sched.GPUID) {
 
 // adjusted takes the power cap under which job id now runs.
 func (r *Recorder) adjusted(v *sched.View, id sched.JobID) {
-	r.eachNode(v, r.held[id], func(m *nodeMeter, n sched.NodeID, _ []sched.GPUID) {
+	r.eachNode(v, r.held.set(id), func(m *nodeMeter, n sched.NodeID, _ []sched.GPUID) {
 		i := slices.IndexFunc(m.tenants, func(t tenant) bool { return t.job == id })
 		m.tenants[i].cap = r.capOf(v, id, n, m)
 	})
@@ -220,7 +220,7 @@ func (r *Recorder) charge(m *nodeMeter, now sched.Time) {
 		dt := now.Sub(m.since).Seconds()
 		for i := range m.tenants {
 			t := &m.tenants[i]
-			r.Jobs[t.job].Energy += sched.Joules(float64(t.watts) * dt)
+			r.record(t.job).Energy += sched.Joules(float64(t.watts) * dt)
 		}
 	}
 	m.since = now

@@ -59,9 +59,8 @@ type Recorder struct {
 	nodes  []nodeRecord
 	on     [][]sched.JobID // by GPUID: the jobs whose attempts hold it
 	worked []sched.Time    // by GPUID: up to when work there is counted
-	held   [][]sched.GPUID // by job: what its attempt holds
-	spare  [][]sched.GPUID // sets that were held, to be used again
-	from   []sched.Time    // by job: since when its attempt works; Never = it does not
+	held   holdings
+	old    *old // nil = Jobs has all
 }
 
 // sums are what went on from the first arrival on.
@@ -77,12 +76,21 @@ type sums struct {
 
 // NewRecorder returns a Recorder with room for so many jobs.
 func NewRecorder(jobs int) *Recorder {
-	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs),
-		from: make([]sched.Time, 0, jobs)}
+	return &Recorder{Jobs: make([]Job, 0, jobs), held: holdings{place: make([]int32, 0, jobs)}}
 }
 
 // Log folds one event.
 func (r *Recorder) Log(v *sched.View, e *sched.Event) {
+	if r.old == nil {
+		r.fold(v, e)
+		return
+	}
+	r.old.view = v
+	r.fold(v, e)
+	r.old.heard(e, &r.held)
+}
+
+func (r *Recorder) fold(v *sched.View, e *sched.Event) {
 	r.Events++
 	if e.Time != r.now {
 		r.advance(e.Time)
@@ -97,7 +105,7 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		r.ordered(v, e)
 	case sched.AttemptStarted:
 		if v.Jobs[e.Job].Attempt == sched.Running { // one that comes up while it is stopped does no work
-			r.from[e.Job] = e.WorkFrom
+			r.held.start(e)
 		}
 	case sched.AttemptEnded, sched.StartFailed:
 		if e.Kind == sched.AttemptEnded && e.Outcome == sched.NodeLost {
@@ -112,7 +120,7 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		r.decided(v, e)
 	case sched.Noted:
 		if e.Why.Code == sched.WhyPromoted {
-			r.Jobs[e.Job].Promotions++
+			r.record(e.Job).Promotions++
 		}
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.PriceChanged, sched.Measured:
 		r.logNode(v, e)
@@ -130,7 +138,7 @@ func (r *Recorder) close(v *sched.View) {
 // lose takes what a job has lost to others by now.
 func (r *Recorder) lose(v *sched.View, id sched.JobID) {
 	j := &v.Jobs[id]
-	r.Jobs[id].Lost = sched.GPUTime(int(j.Unit()), j.Loss().Work)
+	r.record(id).Lost = sched.GPUTime(int(j.Unit()), j.Loss().Work)
 }
 
 // ordered folds an order of the engine.
@@ -202,15 +210,18 @@ func (r *Recorder) advance(now sched.Time) {
 // and prices do afterwards is no part of the run.
 func (r *Recorder) concernsJob(e *sched.Event) bool {
 	return e.Kind == sched.JobArrived ||
-		e.Kind.Form().Life && e.Job != sched.None && r.Jobs[e.Job].Outcome == sched.NoOutcome
+		e.Kind.Form().Life && e.Job != sched.None && !r.over(e.Job)
 }
 
 func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 	spec := e.Spec
-	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None,
-		Finish: sched.None})
-	r.held = append(r.held, nil)
-	r.from = append(r.from, sched.Never)
+	rec := Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None, Finish: sched.None}
+	if r.old != nil {
+		r.old.add(rec)
+	} else {
+		r.Jobs = append(r.Jobs, rec)
+	}
+	r.held.arrived()
 	if !r.any {
 		r.any, r.first, r.now, r.before = true, e.Time, e.Time, spent(v)
 		r.closed = sums{}
@@ -220,10 +231,7 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 // hold notes that the attempt of job id takes its devices.
 func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 	set := v.Jobs[id].GPUs
-	if n := len(r.spare); n > 0 {
-		r.held[id], r.spare = r.spare[n-1], r.spare[:n-1]
-	}
-	r.held[id] = append(r.held[id], set...)
+	held := r.held.take(id, set)
 	for _, g := range set {
 		for int(g) >= len(r.on) {
 			r.on, r.worked = append(r.on, nil), append(r.worked, 0)
@@ -232,13 +240,14 @@ func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 			r.count(v, g, 1)
 		}
 	}
-	r.enter(v, id, r.held[id])
+	r.enter(v, id, held)
 }
 
 func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
 	r.stopWork(id, e.Time)
-	for _, g := range r.held[id] {
+	held := r.held.set(id)
+	for _, g := range held {
 		if len(r.on[g]) == 1 { // it is alone there, as nearly always
 			r.on[g] = r.on[g][:0]
 		} else {
@@ -248,20 +257,24 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 			r.count(v, g, -1)
 		}
 	}
-	r.leave(v, id, r.held[id])
-	r.spare, r.held[id] = append(r.spare, r.held[id][:0]), nil
+	r.leave(v, id, held)
+	r.held.drop(id)
 }
 
 // stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once:
 // all that work there do so up to now, so the time since it was last counted, or since the first of them started, is
 // new.
 func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
-	if now > r.from[id] {
+	x := r.held.of(id)
+	if x == nil {
+		return
+	}
+	if now > x.from {
 		gpus, last := 0, time.Duration(0)
-		for _, g := range r.held[id] {
-			from := r.from[id]
+		for _, g := range x.set {
+			from := x.from
 			for _, other := range r.on[g] {
-				from = min(from, r.from[other])
+				from = min(from, r.held.from(other))
 			}
 			d := max(now.Sub(max(from, r.worked[g])), 0)
 			if r.worked[g] = now; d != last {
@@ -272,7 +285,7 @@ func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 		}
 		r.work += sched.GPUTime(gpus, last)
 	}
-	r.from[id] = sched.Never
+	x.from = sched.Never
 }
 
 // working returns the GPU time up to end in which attempts have worked that still do, as far as it is not counted yet.
@@ -280,7 +293,7 @@ func (r *Recorder) working(end sched.Time) (work sched.GPUSeconds) {
 	for g, jobs := range r.on {
 		from := sched.Never
 		for _, id := range jobs {
-			from = min(from, r.from[id])
+			from = min(from, r.held.from(id))
 		}
 		if d := end.Sub(max(from, r.worked[g])); from < end && d > 0 {
 			work += sched.GPUTime(1, d)
@@ -302,7 +315,7 @@ func (r *Recorder) count(v *sched.View, g sched.GPUID, d int32) {
 
 // update copies what the engine counts about a job, and closes the record of one that is done.
 func (r *Recorder) update(v *sched.View, e *sched.Event) {
-	j, rec := &v.Jobs[e.Job], &r.Jobs[e.Job]
+	j, rec := &v.Jobs[e.Job], r.record(e.Job)
 	rec.Preemptions, rec.Migrations, rec.Resizes = j.Preemptions, j.Migrations, j.Resizes
 	rec.Run, rec.Service, rec.Start = j.Run, j.Service, j.FirstStart
 	if j.State == sched.Done && rec.Outcome == sched.NoOutcome {

@@ -55,11 +55,13 @@ type Result struct {
 	Wall        float64 `json:"wall_s"`          // real time, as the caller measured it; 0 = not measured
 }
 
+const joules = 3.6e6 // of a kWh
+
 // Result closes the books at the last event about a job that was not done, and sums up. A node that fails or comes back
 // when all is over changes nothing.
 func (r *Recorder) Result(system string) Result {
 	r.settle(r.end)
-	res, sum := FromJobs(system, r.Jobs, r.end), &r.closed
+	res, sum := FromJobs(system, r.All(), r.end), &r.closed
 	span := r.end.Sub(r.first).Seconds()
 	if sum.usable > 0 {
 		res.GPUAllocated = float64(sum.busy / sum.usable)
@@ -70,7 +72,6 @@ func (r *Recorder) Result(system string) Result {
 		res.AvgRentedGPUs = float64(sum.usable) / span
 	}
 	res.GPUHours = float64(sum.busy) / 3600
-	const joules = 3.6e6 // of a kWh
 	res.EnergyKWh = sum.energy.all() / joules
 	res.EnergyBusy, res.EnergyIdle, res.EnergySleep = sum.energy.jobs/joules, sum.energy.idle/joules,
 		sum.energy.sleep/joules

@@ -54,6 +54,26 @@ type Foreseer interface {
 	Outlook(ctx context.Context) (*explain.Forecast, error)
 }
 
+// Accountant is a Host that says what jobs have used without summing up all that has come of them.
+type Accountant interface {
+	// Energy returns what all nodes have used, in kWh, and what of that a job answers for. It is for what Look calls.
+	Energy() (kWh float64, of func(sched.JobID) sched.Joules)
+}
+
+// energy is that of an Accountant, of any Host.
+func energy(h Host) (kWh float64, of func(sched.JobID) sched.Joules) {
+	if a, able := h.(Accountant); able {
+		return a.Energy()
+	}
+	result, jobs := h.Result()
+	return result.EnergyKWh, func(id sched.JobID) sched.Joules {
+		if int(id) < len(jobs) {
+			return jobs[id].Energy
+		}
+		return 0
+	}
+}
+
 // Historian is a Host that knows who held what when.
 type Historian interface {
 	// Timeline is for what Look calls.

@@ -9,7 +9,6 @@ import (
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
-	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -81,9 +80,9 @@ const tailLines = 10
 // writer makes documents of a View, while it may be looked at.
 type writer struct {
 	v      *sched.View
-	rows   []Row         // by job
-	books  []metrics.Job // by job
-	steps  []int64       // by job
+	rows   []Row // by job
+	energy func(sched.JobID) sched.Joules
+	steps  []int64 // by job
 	origin time.Time
 	brief  *pipeline.Brief
 	says   text.Renderer
@@ -98,7 +97,7 @@ type writer struct {
 // failed would have no exit code.
 func (s *Server) writer(v *sched.View) *writer {
 	rows := s.o.Host.Board().Rows()
-	_, books := s.o.Host.Result()
+	_, used := energy(s.o.Host)
 	says := s.says(v)
 	says.Last = func(id sched.JobID) (last text.Failure) {
 		if int(id) < len(rows) {
@@ -110,7 +109,7 @@ func (s *Server) writer(v *sched.View) *writer {
 	if r, able := s.o.Site.(Remarker); able {
 		remark = r.Remark
 	}
-	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
+	return &writer{v, rows, used, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
 		leaves(s.o.Host), halted(s.o.Site), astray(s.o.Site), remark}
 }
 
@@ -161,9 +160,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 		x.ended(&doc, j, &x.rows[id])
 		doc.UnsavedSec = unsaved(j, &x.rows[id], now).Seconds()
 	}
-	if int(id) < len(x.books) {
-		doc.EnergyJ = float64(x.books[id].Energy)
-	}
+	doc.EnergyJ = float64(x.energy(id))
 	if int(id) < len(x.steps) {
 		doc.Step = x.steps[id]
 	}

@@ -186,6 +186,6 @@ func (x standing) count(v *sched.View, t *tally) {
 		t.gpus[state]++
 	}
 	t.wasted = x.s.o.Meter.wasted.all()
-	result, _ := x.s.o.Host.Result()
-	t.energy = result.EnergyKWh * 3.6e6
+	kWh, _ := energy(x.s.o.Host)
+	t.energy = kWh * 3.6e6
 }

@@ -125,11 +125,9 @@ func (p *past) attempts(ctx context.Context, _ *aboutJob) (api.Attempts, error) 
 	id := callerOf(ctx).job
 	doc := api.Attempts{Schema: "trainyard.attempts/v1", Job: int(id), Attempts: []api.Attempt{}}
 	err := p.s.o.Host.Look(ctx, func(v *sched.View) {
-		list := p.s.o.Host.(Historian).Timeline().Attempts
+		list := p.s.o.Host.(Historian).Timeline().OfJob(id)
 		for i := range list {
-			if list[i].Job == id {
-				doc.Attempts = append(doc.Attempts, p.attempt(v, &list[i]))
-			}
+			doc.Attempts = append(doc.Attempts, p.attempt(v, &list[i]))
 		}
 	})
 	return doc, err

@@ -47,23 +47,6 @@ type Job struct {
 	GPUs                     sched.Range
 }
 
-// live is what is known of an attempt under way, or of its job.
-type live struct {
-	index    int // in attempts; -1 = none
-	done     bool
-	user     int32         // number of its user
-	base     time.Duration // work with which the attempt started
-	work     time.Duration // as last reported, at from
-	from     sched.Time
-	rate     float64
-	given    sched.Reason // of its latest decision
-	claims   []int32      // earlier attempts stopped for others, whose work is said to be kept
-	marked   []sched.GPUID
-	group    group
-	waits    bool
-	unsettle bool // it is to hold other GPUs than it does
-}
-
 // Width returns how many GPUs the attempt holds.
 func (a *Attempt) Width() (n int) {
 	for _, r := range a.GPUs {
@@ -102,26 +85,28 @@ func (a *Attempt) stop(end sched.Time) sched.Time {
 
 // runsOf returns a set, which is in order, as runs.
 func (t *Timeline) runsOf(set []sched.GPUID) []Run {
-	if len(t.arena)+len(set) > cap(t.arena) {
-		t.arena = make([]Run, 0, max(1024, len(set)))
+	if len(t.jobs.arena)+len(set) > cap(t.jobs.arena) {
+		t.jobs.arena = make([]Run, 0, max(1024, len(set)))
 	}
-	start := len(t.arena)
+	start := len(t.jobs.arena)
 	for _, g := range set {
-		if n := len(t.arena); n > start && t.arena[n-1].First+sched.GPUID(t.arena[n-1].Count) == g {
-			t.arena[n-1].Count++
+		if n := len(t.jobs.arena); n > start && t.jobs.arena[n-1].First+sched.GPUID(t.jobs.arena[n-1].Count) == g {
+			t.jobs.arena[n-1].Count++
 			continue
 		}
-		t.arena = append(t.arena, Run{g, 1})
+		t.jobs.arena = append(t.jobs.arena, Run{g, 1})
 	}
-	return t.arena[start:len(t.arena):len(t.arena)]
+	return t.jobs.arena[start:len(t.jobs.arena):len(t.jobs.arena)]
 }
 
 // ordered notes that an attempt takes its GPUs.
 func (t *Timeline) ordered(v *sched.View, id sched.JobID, at sched.Time) {
-	j, l := &v.Jobs[id], &t.live[id]
-	l.index = len(t.Attempts)
+	j, l := &v.Jobs[id], t.jobs.of(id)
+	if l == nil {
+		return
+	}
 	l.base, l.work, l.from, l.rate = j.Work, j.Work, at, 0
-	t.Attempts = append(t.Attempts, Attempt{Job: id, Number: j.Attempts, Ordered: at, Up: sched.None, Work: sched.None,
+	t.add(l, Attempt{Job: id, Number: j.Attempts, Ordered: at, Up: sched.None, Work: sched.None,
 		Kept: sched.None, Stopped: sched.None, Ended: sched.None, GPUs: t.runsOf(j.GPUs), Batch: j.Live.Batch,
 		Reason: l.given})
 	for _, g := range j.GPUs {
@@ -131,7 +116,7 @@ func (t *Timeline) ordered(v *sched.View, id sched.JobID, at sched.Time) {
 		t.on[g] = append(t.on[g], int32(l.index))
 		if len(t.on[g]) > 1 {
 			for _, i := range t.on[g] {
-				t.Attempts[i].Marks |= Shared
+				t.attempt(int(i)).Marks |= Shared
 			}
 		}
 	}
@@ -147,19 +132,20 @@ func (t *Timeline) cameUp(v *sched.View, e *sched.Event) {
 	if j.Attempt == sched.Running { // one that comes up while it is stopped does no work
 		a.Work = max(e.WorkFrom, a.Ordered)
 	}
-	t.live[e.Job].base = j.Loss().Base
+	t.jobs.of(e.Job).base = j.Loss().Base
 	t.reported(v, e.Job)
 }
 
 // reported takes the work that a job has done, as last reported.
 func (t *Timeline) reported(v *sched.View, id sched.JobID) {
-	l, j := &t.live[id], &v.Jobs[id]
-	l.work, l.from, l.rate = j.Work, j.WorkFrom, j.Rate
+	if l, j := t.jobs.of(id), &v.Jobs[id]; l != nil {
+		l.work, l.from, l.rate = j.Work, j.WorkFrom, j.Rate
+	}
 }
 
 // ended notes that an attempt is over.
 func (t *Timeline) ended(v *sched.View, e *sched.Event) {
-	l, a := &t.live[e.Job], t.liveAttempt(e.Job)
+	l, a := t.jobs.of(e.Job), t.liveAttempt(e.Job)
 	if a == nil {
 		return
 	}
@@ -180,7 +166,7 @@ func (t *Timeline) ended(v *sched.View, e *sched.Event) {
 // keep says from when on what the attempt did was lost, by the rule of sched.Job.LosesBy: what is kept is the work that
 // the event says, and of a job that goes on the rest is done again.
 func (t *Timeline) keep(v *sched.View, e *sched.Event, index int32) {
-	j, l, a := &v.Jobs[e.Job], &t.live[e.Job], &t.Attempts[index]
+	j, l, a := &v.Jobs[e.Job], t.jobs.of(e.Job), t.attempt(int(index))
 	a.Kept = a.stop(e.Time)
 	forOthers := j.ForOthers(e.Outcome)
 	if !forOthers {
@@ -214,19 +200,43 @@ func (l *live) made(at sched.Time) time.Duration {
 
 // fromZero notes that nothing was kept of the attempts that were stopped for others, whatever had been said.
 func (t *Timeline) fromZero(id sched.JobID) {
-	l := &t.live[id]
+	l := t.jobs.of(id)
+	if l == nil {
+		return
+	}
 	for _, i := range l.claims {
-		t.Attempts[i].Kept = t.Attempts[i].Work
+		a := t.attempt(int(i))
+		a.Kept = a.Work
 	}
 	l.claims = l.claims[:0]
 }
 
 // liveAttempt returns the attempt of a job that is under way, nil if there is none.
 func (t *Timeline) liveAttempt(id sched.JobID) *Attempt {
-	if i := t.live[id].index; i >= 0 {
-		return &t.Attempts[i]
+	if l := t.jobs.of(id); l != nil && l.index >= 0 {
+		return t.attempt(l.index)
 	}
 	return nil
+}
+
+// add appends an attempt, which is under way.
+func (t *Timeline) add(l *live, a Attempt) {
+	if t.old == nil {
+		l.index = len(t.Attempts)
+		t.Attempts = append(t.Attempts, a)
+		return
+	}
+	l.index = t.old.n
+	t.old.add(a)
+	l.own = append(l.own, int32(l.index))
+}
+
+// attempt returns attempt i, of a job that is not done.
+func (t *Timeline) attempt(i int) *Attempt {
+	if t.old != nil {
+		return t.old.at(i)
+	}
+	return &t.Attempts[i]
 }
 
 // leave takes an attempt off a GPU.

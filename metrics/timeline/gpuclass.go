@@ -87,7 +87,10 @@ func (t *Timeline) refreshGPU(v *sched.View, g sched.GPUID) {
 
 // refreshJob looks at a job again: whether it waits, and at the GPUs that it holds and is to hold, or did.
 func (t *Timeline) refreshJob(v *sched.View, id sched.JobID) {
-	j, l := &v.Jobs[id], &t.live[id]
+	j, l := &v.Jobs[id], t.jobs.of(id)
+	if l == nil {
+		return
+	}
 	for _, g := range l.marked {
 		t.refreshGPU(v, g)
 	}
@@ -101,10 +104,11 @@ func (t *Timeline) refreshJob(v *sched.View, id sched.JobID) {
 	waits := j.State == sched.Waiting && j.Eligible() && len(j.Target) == 0 && !j.HoldsDevices()
 	now := group{j.Spec.Types, j.Spec.GPUs.Min}
 	if waits != l.waits || waits && now != l.group {
+		said := t.said(id, l)
 		if l.waits {
-			t.queue.change(l.group, t.Jobs[id].GPUs.Want, -1)
+			t.queue.change(l.group, said.GPUs.Want, -1)
 		}
-		t.Jobs[id].GPUs = j.Spec.GPUs
+		said.GPUs = j.Spec.GPUs
 		if waits {
 			t.queue.change(now, j.Spec.GPUs.Want, 1)
 		}
@@ -115,7 +119,7 @@ func (t *Timeline) refreshJob(v *sched.View, id sched.JobID) {
 
 // keepOpen notes whether a job is to hold other GPUs than it does.
 func (t *Timeline) keepOpen(id sched.JobID, open bool) {
-	l := &t.live[id]
+	l := t.jobs.of(id)
 	if l.unsettle == open {
 		return
 	}

@@ -141,7 +141,7 @@ func (s *sweep) add(c Class, a *Attempt, from, to sched.Time, n int) {
 		return
 	}
 	s.over.add(int(c), from, to, n)
-	u := &s.l.Users[s.t.live[a.Job].user].By[c]
+	u := &s.l.Users[s.t.jobs.user[a.Job]].By[c]
 	*u = u.Plus(AreaOf(n, to.Sub(from)))
 }
 

@@ -29,8 +29,13 @@ func (t *Timeline) pend(s step) {
 func (t *Timeline) Snapshot(now sched.Time) *Timeline {
 	c := *t
 	c.Watts = nil
-	c.Jobs, c.Attempts, c.Nodes = slices.Clone(t.Jobs), slices.Clone(t.Attempts), slices.Clone(t.Nodes)
-	c.live, c.gpus, c.spells = slices.Clone(t.live), slices.Clone(t.gpus), slices.Clone(t.spells)
+	if t.old == nil {
+		c.Jobs, c.Attempts = slices.Clone(t.Jobs), slices.Clone(t.Attempts)
+	} else {
+		c.Jobs, c.Attempts, c.old = t.old.jobs(&t.jobs), t.old.all(), nil
+	}
+	c.Nodes, c.gpus, c.spells = slices.Clone(t.Nodes), slices.Clone(t.gpus), slices.Clone(t.spells)
+	c.jobs = jobs{user: t.jobs.user}
 	c.on = make([][]int32, len(t.on))
 	c.pending = slices.Clone(t.pending)
 	if t.known != nil {
@@ -38,7 +43,7 @@ func (t *Timeline) Snapshot(now sched.Time) *Timeline {
 		c.known.joules = t.known.joules
 		c.known.joules.list = slices.Clone(t.known.joules.list)
 	}
-	if now > c.now && slices.ContainsFunc(c.live, func(l live) bool { return !l.done }) {
+	if now > c.now && t.jobs.undone > 0 {
 		if t.Watts != nil {
 			watts := t.Watts()
 			c.Watts = func() float64 { return watts }

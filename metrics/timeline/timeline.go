@@ -17,9 +17,9 @@ type Timeline struct {
 	Types    []string  // names of GPU types, as far as known
 	spells   []Spell   // that are over
 
-	live  []live    // by job
+	jobs  jobs
+	old   *old      // nil = Jobs and Attempts have all
 	on    [][]int32 // by GPU: the attempts that hold it
-	arena []Run
 	users sched.Names
 
 	gpus   []gpu // by number
@@ -67,6 +67,9 @@ type step struct {
 
 // Log folds one event.
 func (t *Timeline) Log(v *sched.View, e *sched.Event) {
+	if t.old != nil {
+		t.old.view = v
+	}
 	if !t.started {
 		t.start(v, e)
 	}
@@ -106,17 +109,17 @@ func (t *Timeline) start(v *sched.View, e *sched.Event) {
 			if j.Up {
 				a.Up, a.Work = j.LastStart, j.LastStart
 			}
-			t.live[id].base = j.Loss().Base
+			t.jobs.of(sched.JobID(id)).base = j.Loss().Base
 			t.reported(v, sched.JobID(id))
 		}
 	}
-	if len(t.Jobs) > 0 {
+	if len(t.jobs.at) > 0 {
 		t.any, t.first, t.now, t.end = true, e.Time, e.Time, e.Time
 	}
 	for n := range v.Nodes {
 		t.refreshNode(v, sched.NodeID(n))
 	}
-	for id := range t.Jobs {
+	for id := range t.jobs.at {
 		t.refreshJob(v, sched.JobID(id))
 	}
 }
@@ -127,22 +130,30 @@ func (t *Timeline) concernsJob(e *sched.Event) bool {
 	if e.Kind == sched.JobArrived {
 		return true
 	}
-	return e.Kind.Form().Life && e.Job >= 0 && int(e.Job) < len(t.live) && !t.live[e.Job].done
+	if !e.Kind.Form().Life || e.Job < 0 || int(e.Job) >= len(t.jobs.at) {
+		return false
+	}
+	l := t.jobs.of(e.Job)
+	return l != nil && !l.done
 }
 
 // arrived notes a job, and all that came before it.
 func (t *Timeline) arrived(v *sched.View, id sched.JobID) {
-	s := v.Jobs[id].Spec
-	t.Jobs = append(t.Jobs, Job{Name: s.Name, User: s.User, Model: s.Model, Class: s.Class, Submit: v.Jobs[id].Arrived,
-		Deadline: s.Deadline, GPUs: s.GPUs})
-	t.live = append(t.live, live{index: -1, user: t.users.ID(s.User), done: v.Jobs[id].State == sched.Done})
+	j := &v.Jobs[id]
+	l := t.jobs.add(t.users.ID(j.Spec.User), j.State == sched.Done)
+	switch {
+	case t.old == nil:
+		t.Jobs = append(t.Jobs, described(j))
+	case l != nil:
+		l.job = described(j)
+	}
 }
 
 // foldJob folds an event about a job.
 func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.JobArrived:
-		if int(e.Job) == len(t.Jobs) {
+		if int(e.Job) == len(t.jobs.at) {
 			t.arrived(v, e.Job)
 		}
 		if !t.any {
@@ -163,16 +174,33 @@ func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
 	case sched.Ordered:
 		t.order(v, e)
 	}
-	t.live[e.Job].done = v.Jobs[e.Job].State == sched.Done
+	t.stands(v, e)
+}
+
+// stands notes how the job of an event stands after it.
+func (t *Timeline) stands(v *sched.View, e *sched.Event) {
+	l := t.jobs.of(e.Job)
+	if l == nil {
+		return
+	}
+	if !l.done && v.Jobs[e.Job].State == sched.Done {
+		l.done = true
+		t.jobs.undone--
+	}
 	if e.Kind.Form().Moves || e.Kind == sched.Decided || e.Kind == sched.JobChanged {
 		t.refreshJob(v, e.Job)
+	}
+	if l.over() {
+		t.forget(e.Job, l)
+		t.jobs.drop(e.Job)
 	}
 }
 
 // decided takes the reason of a decision about a job.
 func (t *Timeline) decided(e *sched.Event) {
-	l := &t.live[e.Job]
-	l.given = e.Why
+	if l := t.jobs.of(e.Job); l != nil {
+		l.given = e.Why
+	}
 	a := t.liveAttempt(e.Job)
 	if a == nil {
 		return
