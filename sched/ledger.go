@@ -207,7 +207,7 @@ func (l *Ledger) book(j JobID, gpus []GPUID) {
 
 // Release ends the tenancy of job j and returns what it had booked.
 func (l *Ledger) Release(j JobID) []GPUID {
-	gpus := l.set[j]
+	gpus := l.Set(j)
 	if l.logging {
 		l.journal = append(l.journal, entry{j, gpus, false})
 	}
@@ -216,7 +216,7 @@ func (l *Ledger) Release(j JobID) []GPUID {
 }
 
 func (l *Ledger) release(j JobID) {
-	gpus := l.set[j]
+	gpus := l.Set(j)
 	if gpus == nil {
 		panic(fmt.Sprintf("sched: ledger: job %d releases nothing, version %d", j, l.view.Version))
 	}

@@ -67,46 +67,50 @@ func (t *tenancy) find(j JobID, g int) (all []JobID, i int) {
 
 // bookings is what each job has booked.
 type bookings struct {
-	set     [][]GPUID // by job
+	place   []int32   // by job: its place in holders, from 1; 0 = it has booked nothing
 	holders []JobID   // jobs that have booked something, in no particular order
-	place   []int32   // by job: index in holders
+	set     [][]GPUID // of holders
 }
 
 // Set returns what job j has booked, nil if nothing.
 func (b *bookings) Set(j JobID) []GPUID {
-	if int(j) >= len(b.set) {
-		return nil
+	if int(j) < len(b.place) {
+		if at := b.place[j]; at > 0 {
+			return b.set[at-1]
+		}
 	}
-	return b.set[j]
+	return nil
 }
 
 // Holders returns the jobs that have booked something, in no particular order. It is valid until the next change.
 func (b *bookings) Holders() []JobID { return b.holders }
 
 func (b *bookings) clear() {
+	for _, j := range b.holders {
+		b.place[j] = 0
+	}
 	clear(b.set)
-	b.holders = b.holders[:0]
+	b.holders, b.set = b.holders[:0], b.set[:0]
 }
 
 // add notes what job j, which has nothing booked, books; so many jobs are expected.
 func (b *bookings) add(j JobID, gpus []GPUID, jobs int) {
-	if int(j) >= cap(b.set) {
-		more := max(jobs, int(j)+1) - len(b.set)
-		b.set, b.place = slices.Grow(b.set, more), slices.Grow(b.place, more)
+	if int(j) >= cap(b.place) {
+		b.place = slices.Grow(b.place, max(jobs, int(j)+1)-len(b.place))
 	}
-	for int(j) >= len(b.set) {
-		b.set, b.place = append(b.set, nil), append(b.place, 0)
+	for int(j) >= len(b.place) {
+		b.place = append(b.place, 0)
 	}
-	b.set[j] = gpus
+	b.holders, b.set = append(b.holders, j), append(b.set, gpus)
 	b.place[j] = int32(len(b.holders))
-	b.holders = append(b.holders, j)
 }
 
 // remove takes job j, which has something booked, off.
 func (b *bookings) remove(j JobID) {
-	b.set[j] = nil
-	last := b.holders[len(b.holders)-1]
-	b.holders[b.place[j]] = last
-	b.place[last] = b.place[j]
-	b.holders = b.holders[:len(b.holders)-1]
+	n, at := len(b.holders)-1, b.place[j]-1
+	last := b.holders[n]
+	b.holders[at], b.set[at] = last, b.set[n]
+	b.place[last], b.place[j] = at+1, 0
+	b.set[n] = nil
+	b.holders, b.set = b.holders[:n], b.set[:n]
 }
