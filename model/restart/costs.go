@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/arena"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -19,7 +20,7 @@ type Costs struct {
 
 	models map[string]*cost // at most maxModels: others are part of all only
 	all    cost
-	jobs   []phase // by JobID
+	jobs   arena.Pages[phase]
 }
 
 // maxModels bounds what is remembered, and newest is how many times make a median: enough to have an odd one not count.
@@ -102,14 +103,14 @@ func (c *Costs) Observe(v *sched.View, e *sched.Event) {
 	case sched.Ordered:
 		switch sched.ActionKind(e.Code) {
 		case sched.Start:
-			*c.phase(e.Job) = phase{doing: starting, since: e.Time}
+			c.enter(e.Job, phase{doing: starting, since: e.Time})
 		case sched.Stop:
-			*c.phase(e.Job) = phase{doing: stopping, since: e.Time}
+			c.enter(e.Job, phase{doing: stopping, since: e.Time})
 		}
 	case sched.AttemptStarted:
 		if p := c.phase(e.Job); p.doing == starting {
 			c.learn(v, e.Job, func(x *cost) *times { return &x.up }, e.Happened().Sub(p.since))
-			*p = phase{loading, e.Happened(), e.Work}
+			c.enter(e.Job, phase{loading, e.Happened(), e.Work})
 		}
 	case sched.Progressed:
 		c.progressed(v, e)
@@ -118,7 +119,7 @@ func (c *Costs) Observe(v *sched.View, e *sched.Event) {
 		if p.doing == stopping && e.Outcome == sched.Preempted {
 			c.learn(v, e.Job, func(x *cost) *times { return &x.stop }, max(e.Happened().Sub(p.since), 0))
 		}
-		*p = phase{}
+		c.enter(e.Job, phase{})
 	}
 }
 
@@ -135,15 +136,28 @@ func (c *Costs) progressed(v *sched.View, e *sched.Event) {
 		took = 0
 	}
 	c.learn(v, e.Job, func(x *cost) *times { return &x.step }, took)
-	*p = phase{}
+	c.enter(e.Job, phase{})
 }
 
 // phase returns that of job j.
-func (c *Costs) phase(j sched.JobID) *phase {
-	for int(j) >= len(c.jobs) {
-		c.jobs = append(c.jobs, phase{})
+func (c *Costs) phase(j sched.JobID) phase {
+	if p := c.jobs.At(int(j)); p != nil {
+		return *p
 	}
-	return &c.jobs[j]
+	return phase{}
+}
+
+// enter has job j be in a phase. Of those that just run nothing is kept.
+func (c *Costs) enter(j sched.JobID, to phase) {
+	was := c.phase(j)
+	switch {
+	case to.doing != running && was.doing == running:
+		*c.jobs.Use(int(j)) = to
+	case to.doing != running:
+		*c.jobs.At(int(j)) = to
+	case was.doing != running:
+		c.jobs.Drop(int(j))
+	}
 }
 
 // learn adds a time to a part of what is known of the model of job j, and of all.

@@ -16,10 +16,10 @@ func (*Costs) Format() string { return "restart-costs/1" }
 
 // SaveJob appends what the attempt of job j does and since when, nothing if nothing is awaited of it.
 func (c *Costs) SaveJob(j sched.JobID, b []byte) []byte {
-	if int(j) >= len(c.jobs) || c.jobs[j].doing == running {
+	p := c.phase(j)
+	if p.doing == running {
 		return b
 	}
-	p := &c.jobs[j]
 	return memo.Uint(memo.Uint(memo.Uint(b, uint64(p.doing)), uint64(p.since)), uint64(p.work))
 }
 
@@ -32,7 +32,7 @@ func (c *Costs) LoadJob(j sched.JobID, b []byte) error {
 	if err := r.End(); err != nil {
 		return memoryError(err)
 	}
-	*c.phase(j) = p
+	c.enter(j, p)
 	return nil
 }
 

@@ -71,10 +71,10 @@ func unitOf(seconds bool) string {
 // Explain says the queue, counted from 1, the attained service since the last promotion and the limit at which the job
 // leaves its queue, the index if there is one, and how long it has waited and must have waited to be promoted.
 func (o *MLFQ) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
-	if int(j) >= len(o.jobs) || !o.jobs[j].known {
+	t := o.turn(j)
+	if t == nil {
 		return
 	}
-	t := &o.jobs[j]
 	say(sched.Fact{Name: "queue", Value: float64(t.queue + 1)})
 	ex := sayAttained(v, j, o.Seconds, t.base, say)
 	if int(t.queue) < len(o.Limits) {

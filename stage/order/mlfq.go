@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/arena"
 	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -31,7 +32,7 @@ type MLFQ struct {
 	Knob    float64   // promotion; 0 or +Inf = never
 	Index   Index     // nil = FIFO inside queues
 
-	jobs   []turn
+	jobs   arena.Pages[turn]
 	seq    int64
 	astray []sched.JobID
 	notes  []sched.Note
@@ -89,14 +90,9 @@ var (
 
 // Key demotes or promotes the job if it is time, and ranks it.
 func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
-	if int(id) >= cap(o.jobs) {
-		o.jobs = slices.Grow(o.jobs, max(cap(v.Jobs)-len(o.jobs), 1))
-	}
-	for int(id) >= len(o.jobs) {
-		o.jobs = append(o.jobs, turn{})
-	}
-	t := &o.jobs[id]
-	if !t.known {
+	t := o.turn(id)
+	if t == nil {
+		t = o.jobs.Use(int(id))
 		*t = turn{known: true, part: inTail, seq: o.next(), since: v.Now}
 	}
 	service, rate := attained(v, id, o.Seconds)
@@ -198,10 +194,10 @@ func (o *MLFQ) promote(v *sched.View, id sched.JobID, t *turn) sched.Time {
 
 // Took has job j stand behind all that hold GPUs in its queue.
 func (o *MLFQ) Took(v *sched.View, j sched.JobID) {
-	if int(j) >= len(o.jobs) || !o.jobs[j].known {
+	if o.turn(j) == nil {
 		o.Key(v, j)
 	}
-	t := &o.jobs[j]
+	t := o.turn(j)
 	if !t.holding {
 		if v.Jobs[j].RunNow(v.Now) > t.baseRun {
 			t.waited += v.Now.Sub(t.since)
@@ -214,10 +210,10 @@ func (o *MLFQ) Took(v *sched.View, j sched.JobID) {
 
 // Lost has job j stand in front of those that wait in its queue, or where it is if it has just come into the queue.
 func (o *MLFQ) Lost(v *sched.View, j sched.JobID) {
-	if int(j) >= len(o.jobs) || !o.jobs[j].holding {
+	t := o.turn(j)
+	if t == nil || !t.holding {
 		return
 	}
-	t := &o.jobs[j]
 	t.holding, t.since = false, v.Now
 	if !t.astray {
 		t.part, t.front = inFront, int64(v.Version)
@@ -225,16 +221,27 @@ func (o *MLFQ) Lost(v *sched.View, j sched.JobID) {
 	t.astray = false
 }
 
+// turn returns what is remembered of job j; nil = it is not known.
+func (o *MLFQ) turn(j sched.JobID) *turn {
+	if t := o.jobs.At(int(j)); t != nil && t.known {
+		return t
+	}
+	return nil
+}
+
 // Left forgets job j.
 func (o *MLFQ) Left(j sched.JobID) {
-	if int(j) < len(o.jobs) {
-		o.jobs[j] = turn{}
+	if o.turn(j) != nil {
+		o.jobs.Drop(int(j))
 	}
 }
 
 // Astray returns the jobs demoted since it was last asked that hold GPUs still.
 func (o *MLFQ) Astray() []sched.JobID {
-	list := slices.DeleteFunc(o.astray, func(j sched.JobID) bool { return !o.jobs[j].astray })
+	list := slices.DeleteFunc(o.astray, func(j sched.JobID) bool {
+		t := o.turn(j)
+		return t == nil || !t.astray
+	})
 	o.astray = o.astray[:0]
 	return list
 }
@@ -251,10 +258,10 @@ func (*MLFQ) Format() string { return "mlfq/1" }
 
 // SaveJob appends what is remembered of job j; nothing for one that is not known.
 func (o *MLFQ) SaveJob(j sched.JobID, b []byte) []byte {
-	if int(j) >= len(o.jobs) || !o.jobs[j].known {
+	t := o.turn(j)
+	if t == nil {
 		return b
 	}
-	t := &o.jobs[j]
 	b = memo.Bool(memo.Bool(append(b, byte(t.part)), t.holding), t.astray)
 	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(t.baseRun), int64(t.waited), int64(t.since),
 		int64(t.rankedIn)} {
@@ -280,10 +287,11 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 	if err := r.End(); err != nil {
 		return fmt.Errorf("order: memory of a job in %d queues: %w", len(o.Limits)+1, err)
 	}
-	for int(j) >= len(o.jobs) {
-		o.jobs = append(o.jobs, turn{})
+	x := o.turn(j)
+	if x == nil {
+		x = o.jobs.Use(int(j))
 	}
-	if o.jobs[j] = t; t.astray {
+	if *x = t; t.astray {
 		o.astray = append(o.astray, j)
 	}
 	return nil
