@@ -21,10 +21,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// TestMain makes this binary a shim where the driver starts it as one.
+// TestMain makes this binary a shim where the driver starts it as one, and a manager where TestDoneJobsAreSmall does.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "shim" {
 		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "hold" {
+		os.Exit(hold(os.Args[2]))
 	}
 	os.Exit(m.Run())
 }
