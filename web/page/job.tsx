@@ -119,7 +119,7 @@ function Attempts({ report, gantt, id }: { report: Report; gantt: Gantt; id: num
   return (
     <Figure title="Its attempts" says={`${count(list.length)} attempt${list.length === 1 ? "" : "s"}.`}>
       <Grid
-        head={["attempt", "from", "for", "GPUs", "which", "ended", "decision", "by", "lost", ""]}
+        head={["attempt", "from", "for", "GPUs", "which", "ended", "decision", "by", "lost", "marks"]}
         rows={list.slice(0, 500).map((i) => [
           <a href={link("time", { sys: chosen.value, pick: i, t0: a.start[i] - (a.end[i] - a.start[i]) - 1, t1: a.end[i] + (a.end[i] - a.start[i]) + 1 })}>{a.number[i]}</a>,
           at(a.start[i]), span(a.end[i] - a.start[i]), count(a.width[i]), gpusOf(gantt, i),
