@@ -288,21 +288,21 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	s.dropTarget(j)
 	s.live--
 	for _, d := range s.dependents[id] {
-		s.unblock(d)
+		s.unblock(d, s.view.Jobs[d].Spec.Misses(id, o))
 	}
 	delete(s.dependents, id)
-	if next, passes := s.lines.pass(j, id); passes {
-		s.unblock(next)
+	if next, passes := s.lines.pass(&s.view, j, id); passes {
+		s.unblock(next, false)
 	}
 }
 
-// unblock has a job wait for one thing less.
-func (s *State) unblock(id sched.JobID) {
+// unblock has a job wait for one thing less, which it misses if that ended otherwise than it wants.
+func (s *State) unblock(id sched.JobID, misses bool) {
 	j := &s.view.Jobs[id]
 	j.SetBlockedBy(j.BlockedBy() - 1)
 	switch {
 	case j.State != sched.Held:
-	case j.Spec.Unmeetable(&s.view) != sched.None:
+	case misses:
 		s.alarms.Push(arena.JobAt{At: s.view.Now, Job: id})
 	case j.BlockedBy() == 0:
 		s.alarms.Push(arena.JobAt{At: max(s.view.Now, j.NotBefore), Job: id})

@@ -20,17 +20,20 @@ func (l taskLines) queue(j *sched.Job, id sched.JobID) {
 }
 
 // pass takes the turn of job id, which is j and done, and returns the next of its array in line; false = no one gets
-// it.
-func (l taskLines) pass(j *sched.Job, id sched.JobID) (next sched.JobID, passes bool) {
+// it. Tasks that are done before their turn stay in line: to take them out one by one takes time by the square of their
+// number.
+func (l taskLines) pass(v *sched.View, j *sched.Job, id sched.JobID) (next sched.JobID, passes bool) {
 	a := &j.Spec.Ties.Array
 	if !a.Limited() {
 		return sched.None, false
 	}
 	first := a.First(id)
 	line := l[first]
-	if at, waits := slices.BinarySearch(line, id); waits { // it never had a turn
-		l[first] = slices.Delete(line, at, at+1)
+	if _, waits := slices.BinarySearch(line, id); waits { // it had no turn, and is passed over when it is next
 		return sched.None, false
+	}
+	for len(line) > 0 && v.Jobs[line[0]].State == sched.Done {
+		line = line[1:]
 	}
 	if len(line) == 0 {
 		delete(l, first)

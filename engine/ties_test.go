@@ -85,6 +85,10 @@ func TestTiesOfArrays(t *testing.T) {
 		{"active active cancelled held held held", [][]sched.Event{tasks, {cancelled(2)}}},
 		{"cancelled active cancelled active held held", [][]sched.Event{tasks, {cancelled(2)}, {cancelled(0)},
 			{ended(0)}, none}},
+		{"cancelled cancelled cancelled cancelled active active", [][]sched.Event{tasks, {cancelled(3)}, {cancelled(2)},
+			{cancelled(1)}, {ended(1)}, {cancelled(0)}, {ended(0)}, none}},
+		{"cancelled active cancelled cancelled cancelled cancelled", [][]sched.Event{tasks, {cancelled(5)},
+			{cancelled(2)}, {cancelled(4)}, {cancelled(3)}, {cancelled(0)}, {ended(0)}, none}},
 		{"cancelled cancelled active active held held", [][]sched.Event{tasks, {cancelled(0), cancelled(1)},
 			{ended(0), ended(1)}, none}},
 	} {

@@ -64,6 +64,16 @@ func (s *JobSpec) Untied() JobID {
 	return None
 }
 
+// Misses reports whether s will never start now that job d has ended so. It takes no time where s wants of no job that
+// it ends in the other way.
+func (s *JobSpec) Misses(d JobID, o Outcome) bool {
+	wanted := s.Ties.AfterFail
+	if o != Finished {
+		wanted = s.Ties.AfterOK
+	}
+	return slices.Contains(wanted, d)
+}
+
 // Unmeetable returns a job that ended otherwise than job s wants, so that s will never start; None = there is none.
 func (s *JobSpec) Unmeetable(v *View) JobID {
 	for _, d := range s.Ties.AfterOK {

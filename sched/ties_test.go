@@ -58,3 +58,18 @@ func TestUntied(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a job misses an end that is not the one that it wants, and no other.
+func TestMisses(t *testing.T) {
+	s := JobSpec{After: []JobID{1, 2, 3}, Ties: Ties{AfterOK: []JobID{1}, AfterFail: []JobID{2}}}
+	for _, c := range []struct {
+		job  JobID
+		end  Outcome
+		want bool
+	}{{1, Finished, false}, {1, Failed, true}, {1, Cancelled, true}, {2, Finished, true}, {2, Failed, false},
+		{2, Cancelled, false}, {3, Finished, false}, {3, Failed, false}} {
+		if got := s.Misses(c.job, c.end); got != c.want {
+			t.Errorf("job %d ends %v: misses %v, want %v", c.job, c.end, got, c.want)
+		}
+	}
+}

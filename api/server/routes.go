@@ -391,7 +391,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, er
 	for i := range list {
 		s.accepted(&doc.Jobs[i], list[i])
 	}
-	note(ctx, s.o.Host, doc.Jobs)
+	note(ctx, s.o.Host, s.o.Site.Unit(), doc.Jobs)
 	return doc, nil
 }
 
@@ -403,7 +403,7 @@ func leaves(h Host) sched.Unsaved {
 
 // note says of jobs that were submitted what their submitter may not expect. They are durable: nothing is said where
 // there is no time to look.
-func note(ctx context.Context, h Host, jobs []api.Estimate) {
+func note(ctx context.Context, h Host, unit string, jobs []api.Estimate) {
 	leave := leaves(h)
 	if leave == sched.StopUnsaved {
 		return
@@ -411,7 +411,7 @@ func note(ctx context.Context, h Host, jobs []api.Estimate) {
 	_ = h.Look(ctx, func(v *sched.View) {
 		for i := range jobs {
 			if id := jobs[i].ID; id >= 0 && id < len(v.Jobs) {
-				jobs[i].Notes = text.Left(&v.Jobs[id], leave)
+				jobs[i].Notes = text.Left(&v.Jobs[id], leave, unit)
 			}
 		}
 	})

@@ -68,6 +68,7 @@ func newExperiment() *cobra.Command {
 	fs.BoolVar(&o.JSON, "json", false, "one JSON document")
 	shown.Define(fs)
 	fs.Lookup("data").DefValue = "" // the help text says it
+	helpOfOne(cmd)
 	return cmd
 }
 
@@ -97,6 +98,30 @@ func (e *Experiment) reported(cmd *cobra.Command, o *Options, shown *term.Report
 	}
 	return term.WriteText(cmd.OutOrStdout(), out.String())
 }
+
+// helpOfOne has the help of an experiment that is named be its own, with the flags that it takes.
+func helpOfOne(cmd *cobra.Command) {
+	all := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		e, err := experimentNamed(cmd.Flags().Arg(0))
+		if err != nil {
+			all(cmd, args)
+			return
+		}
+		own := *cmd
+		own.Use, own.Short, own.Long = "experiment "+e.Name, "", e.Line+"."
+		if e.Long != "" {
+			own.Long += "\n\n" + e.Long
+		}
+		for _, name := range groundsFlags {
+			own.Flags().Lookup(name).Hidden = e.Name != "grounds"
+		}
+		all(&own, args)
+	})
+}
+
+// groundsFlags are the flags of grounds alone.
+var groundsFlags = []string{"ground", "check", "constants"}
 
 func experimentNamed(name string) (*Experiment, error) {
 	for i := range Experiments {

@@ -12,6 +12,7 @@ import (
 // Experiment is one published figure or comparison, with ours next to it.
 type Experiment struct {
 	Name, Line string
+	Long       string // for its own help, in addition to Line; "" = nothing
 	Run        func(ctx context.Context, w io.Writer, o Options) error
 }
 
@@ -30,19 +31,29 @@ type Options struct {
 
 // Experiments lists all experiments.
 var Experiments = []Experiment{
-	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs",
-		consolidation},
-	{"boa", "BOA: what a budget of GPUs buys against a reservation and equal widths, in the long run", boaExperiment},
-	{"eaco", "EaCO against fifo, fifo-packed and gandiva: energy with idle nodes awake and asleep", eacoExperiment},
-	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count",
-		elasticExperiment},
-	{"grounds", "worth against the best of each paper's systems on its own ground: matrix, verdicts, gate",
-		groundsExperiment},
-	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters",
-		palExperiment},
-	{"unsaved", "Jobs that never save under the five systems: stopped for others, or left alone", unsavedExperiment},
-	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and no one",
-		stragglers},
+	{Name: "consolidation", Run: consolidation,
+		Line: "Tiresias: what consolidating gangs always, by model profile or never saves and costs"},
+	{Name: "boa", Run: boaExperiment,
+		Line: "BOA: what a budget of GPUs buys against a reservation and equal widths, in the long run"},
+	{Name: "eaco", Run: eacoExperiment,
+		Line: "EaCO against fifo, fifo-packed and gandiva: energy with idle nodes awake and asleep"},
+	{Name: "elastic", Run: elasticExperiment,
+		Line: "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count"},
+	{Name: "grounds", Line: "worth against the best of each paper's systems on its own ground: matrix, verdicts, gate",
+		Long: `Plays worth and the systems at home on seven grounds, paired by world, and
+judges by a rule that was fixed before: worth wins if it is worse on no row and
+better on five grounds. A ground is a paper's traces and cluster; those that
+worth cannot be compared on are listed with the reason.
+
+--seeds takes 2 or more: one world has no interval, so that its row has no
+verdict. The half for choosing has seeds 1 to 5, that of --check up to 30.`,
+		Run: groundsExperiment},
+	{Name: "pal", Run: palExperiment,
+		Line: "PAL and PM-First against packed placement: as published, with scores that last, where locality matters"},
+	{Name: "unsaved", Run: unsavedExperiment,
+		Line: "Jobs that never save under the five systems: stopped for others, or left alone"},
+	{Name: "stragglers", Run: stragglers,
+		Line: "GPUs that are slow for a while: found by progress of jobs, against an oracle and no one"},
 }
 
 // show writes what an experiment found: its document, or that for people, which text writes.

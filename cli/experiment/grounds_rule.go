@@ -285,6 +285,8 @@ func (r *rowDoc) judge() {
 		r.Verdict = "none: " + r.Missing
 	case r.worse():
 		r.Verdict = verdictWorse
+	case r.Pairs < 2:
+		r.Verdict = "none: one world alone has no interval; --seeds 2 or more has one"
 	case !(half <= widest):
 		r.Verdict = fmt.Sprintf("none: the interval is wider than %.0f %%", 100*widest)
 	case r.Ratio.Mean < 1 && r.P < significant:
@@ -317,17 +319,25 @@ func (g *groundDoc) judge() {
 	}
 	var all []sample
 	byBar := make(map[float64][]sample)
-	missing := 0
+	missing, single := 0, 0
 	for _, r := range g.Rows {
 		if r.Missing != "" {
 			missing++
 			continue
+		}
+		if r.Pairs < 2 {
+			single++
 		}
 		all = append(all, r.log)
 		byBar[r.bar] = append(byBar[r.bar], r.log)
 	}
 	if missing > 0 {
 		g.Verdict = fmt.Sprintf("none: %d of %d rows lack their traces", missing, len(g.Rows))
+		return
+	}
+	if single > 0 {
+		g.Verdict = fmt.Sprintf("none: %d of %d rows have one world alone, of which there is no interval", single,
+			len(g.Rows))
 		return
 	}
 	mean := pooled(all).interval()

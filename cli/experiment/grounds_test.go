@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -81,8 +82,8 @@ func TestGroundsRule(t *testing.T) {
 			false, 0},
 		{"wide", []*groundDoc{{Rows: []*rowDoc{rowBy("wide", .8, 1.2, .9, 1.1)}}},
 			"none: the interval is wider than 5 %", false, 0},
-		{"one world", []*groundDoc{{Rows: []*rowDoc{rowBy("one", 1.2)}}}, "none: the interval is wider than 5 %", false,
-			1},
+		{"one world", []*groundDoc{{Rows: []*rowDoc{rowBy("one", 1.2)}}},
+			"none: one world alone has no interval; --seeds 2 or more has one", false, 1},
 		{"unfinished", []*groundDoc{{Rows: []*rowDoc{unfinished}}}, verdictWorse, false, 0},
 		{"waits", []*groundDoc{{Rows: []*rowDoc{late}}}, verdictBetter, false, 1},
 		{"missing", []*groundDoc{{Rows: []*rowDoc{rowBy("there", many(.9)...), {Name: "gone", Missing: "no file"}}}},
@@ -164,5 +165,22 @@ func TestReadConstants(t *testing.T) {
 	set := allocate.Chosen()
 	if err := readConstants(path+".none", &set); err == nil {
 		t.Error("a file that is not there: no error")
+	}
+}
+
+// Ensure that a row of one world says that it has no interval, and its ground that it has no verdict.
+func TestGroundsOfOneWorld(t *testing.T) {
+	t.Parallel()
+	r := rowBy("one", .5)
+	m := &groundsDoc{Grounds: []*groundDoc{{Name: "g", Rows: []*rowDoc{r}}}}
+	m.judge()
+	if !strings.Contains(r.Verdict, "one world alone has no interval; --seeds 2 or more") {
+		t.Errorf("row: %q", r.Verdict)
+	}
+	if g := m.Grounds[0]; !strings.HasPrefix(g.Verdict, "none: ") || g.Pooled != nil {
+		t.Errorf("ground: %q, %v", g.Verdict, g.Pooled)
+	}
+	if _, err := json.Marshal(m); err != nil {
+		t.Error(err)
 	}
 }

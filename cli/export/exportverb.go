@@ -55,7 +55,7 @@ grafana   a dashboard of the metrics of a manager (--dashboard machine) or of
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.target.AddFlags(cmd)
-	fs.StringVarP(&f.out, "out", "o", "", "`FILE` to write")
+	fs.StringVarP(&f.out, "out", "o", "", "`FILE` to write (default, and -: the standard output, of text)")
 	fs.StringVar(&f.table, "table", "jobs", "of csv: `NAME` of the table, jobs, attempts or series")
 	fs.BoolVar(&f.jobs, "jobs", false, "of evalys: a row for each job")
 	fs.StringVar(&f.board, "dashboard", "machine", "of grafana: `NAME` of the dashboard, machine or cluster")
@@ -72,8 +72,8 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 			strings.Join(formats, ", "))
 	case !slices.Contains(formats, args[0]):
 		return term.Usagef("format %q, want %s", args[0], strings.Join(formats, ", "))
-	case f.out == "" || f.out == "-":
-		return term.Usagef("-o: want a file; /dev/stdout is the standard output")
+	case (f.out == "" || f.out == "-") && args[0] == "perfetto":
+		return term.Usagef("perfetto is no text: give -o FILE; /dev/stdout is the standard output")
 	case !slices.Contains(export.Tables, f.table):
 		return term.Usagef("--table %q, want %s", f.table, strings.Join(export.Tables, ", "))
 	case cmd.Flags().Changed("table") && args[0] != "csv":
@@ -103,16 +103,24 @@ func (f *exportFlags) export(cmd *cobra.Command, args []string) error {
 	if err := f.check(cmd, args); err != nil {
 		return err
 	}
+	if f.out == "" || f.out == "-" {
+		return f.write(cmd, args, cmd.OutOrStdout())
+	}
 	out, err := term.CreateOut(f.out)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
+	if err := f.write(cmd, args, out); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// write writes the run in the form that is wanted.
+func (f *exportFlags) write(cmd *cobra.Command, args []string, out io.Writer) error {
 	if args[0] == grafana {
-		if err = export.Grafana(out, f.board); err != nil {
-			return err
-		}
-		return out.Commit()
+		return export.Grafana(out, f.board)
 	}
 	sys, err := f.read(cmd, args)
 	if err != nil {
@@ -120,16 +128,12 @@ func (f *exportFlags) export(cmd *cobra.Command, args []string) error {
 	}
 	switch args[0] {
 	case "perfetto":
-		err = export.Perfetto(out, sys.Timeline)
+		return export.Perfetto(out, sys.Timeline)
 	case "evalys":
-		err = export.Evalys(out, sys.Name, sys.Timeline, sys.Jobs, f.jobs)
+		return export.Evalys(out, sys.Name, sys.Timeline, sys.Jobs, f.jobs)
 	default:
-		err = export.CSV(out, f.table, sys.Timeline, sys.Jobs)
+		return export.CSV(out, f.table, sys.Timeline, sys.Jobs)
 	}
-	if err != nil {
-		return err
-	}
-	return out.Commit()
 }
 
 // read reads the run in the log that is named, or of the host.

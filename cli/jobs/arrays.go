@@ -16,6 +16,14 @@ func jobNumber(j *api.Job) string {
 	return fmt.Sprintf("%d_%d", j.Array.First, j.Array.Index)
 }
 
+// arrayName is the name of the array that a job is a task of; "" = of none.
+func arrayName(j *api.Job) string {
+	if j.Array == nil {
+		return ""
+	}
+	return strings.TrimSuffix(j.Name, "_"+strconv.Itoa(j.Array.Index))
+}
+
 // ofArray counts the jobs at the start of a list that are one row: a job, or the tasks of an array.
 func ofArray(list []api.Job) int {
 	n := 1
@@ -32,7 +40,7 @@ func folded(list []api.Job) (number, state string, row *api.Job) {
 		return jobNumber(&list[0]), jobState(&list[0]), &list[0]
 	}
 	all := list[0]
-	all.Name = strings.TrimSuffix(all.Name, "_"+strconv.Itoa(all.Array.Index))
+	all.Name = arrayName(&all)
 	all.GPUs, all.Why, all.Start, all.QueueSec, all.RunSec, all.Step, all.Total = nil, "", nil, 0, 0, 0, 0
 	all.Attempt, all.Preemptions, all.Resizes, all.Speed = 0, 0, 0, 0
 	counts := make(map[string]int)

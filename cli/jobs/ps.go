@@ -24,6 +24,7 @@ import (
 type psFlags struct {
 	to     client.Target
 	states []string
+	former []string // of --job-state
 	user   string
 	limit  int
 	all    bool
@@ -40,7 +41,7 @@ func newPs() *cobra.Command {
 		Aliases: []string{"queue", "squeue"}, SuggestFor: []string{"ls", "list", "status", "jobs"},
 		Short: "List jobs: where they run, why they wait",
 		Long: `Lists the jobs of a manager by number, those that are done only with --all or a
---job-state that says so. Times are how long jobs have waited and run. When a
+--status that says so. Times are how long jobs have waited and run. When a
 job that waits is expected to start is said as by why: the same at the same
 moment.
 With more than 200 jobs that are not done, or with --watch, it is left to why.`,
@@ -62,8 +63,9 @@ With more than 200 jobs that are not done, or with --watch, it is left to why.`,
 	fs.SortFlags = false
 	f.to.AddFlags(cmd)
 	fs.BoolVarP(&f.all, "all", "a", false, "those that are done as well")
-	fs.StringSliceVar(&f.states, "job-state", nil,
-		"only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
+	fs.StringSliceVar(&f.states, "status", nil, "only jobs with one of `STATES`: held, waiting, starting, running, "+
+		"stopping,\ndone, or how those ended: finished, failed, cancelled, rejected")
+	fs.StringSliceVar(&f.former, "job-state", nil, "the same as --status: `STATES`")
 	fs.StringVarP(&f.user, "user", "u", "", "only jobs of `USER`")
 	fs.IntVarP(&f.limit, "limit", "n", 0, "only the latest `N` (default: all)")
 	fs.BoolVar(&f.tasks, "tasks", false, "a row for each task of an array (default: one for all of them)")
@@ -71,9 +73,14 @@ With more than 200 jobs that are not done, or with --watch, it is left to why.`,
 	fs.BoolVar(&f.json, "json", false, "the same as -o json")
 	fs.BoolVarP(&f.watch, "watch", "w", false, "once again at every change, until interrupted")
 	term.CompleteFlag(cmd, "output", term.OneOf(func() []string { return psFormats }))
-	term.CompleteFlag(cmd, "job-state", term.ListOf(func() []string { return append([]string{"done"}, unfinished...) }))
+	for _, flag := range []string{"status", "job-state"} {
+		term.CompleteFlag(cmd, flag, term.ListOf(psStates))
+	}
 	return cmd
 }
+
+// psStates are the states that jobs may be listed by.
+func psStates() []string { return slices.Concat(unfinished, []string{"done"}, outcomes) }
 
 var psFormats = []string{"wide", "name", "json", "jsonl", "yaml", "csv"}
 
@@ -83,11 +90,15 @@ func (f *psFlags) writer(cmd *cobra.Command) (func(io.Writer, *api.Jobs) error, 
 	if f.json {
 		f.output = "json"
 	}
-	for _, s := range f.states {
-		if s != "done" && !slices.Contains(unfinished, s) {
-			return nil, term.Usagef("--job-state %s, want some of %s, done", s, strings.Join(unfinished, ", "))
+	for flag, list := range map[string][]string{"status": f.states, "job-state": f.former} {
+		for _, s := range list {
+			if !slices.Contains(psStates(), s) {
+				return nil, term.Usagef("--%s %s, want some of %s", flag, term.ShellWord(s),
+					strings.Join(psStates(), ", "))
+			}
 		}
 	}
+	f.states = append(f.states, f.former...)
 	if f.limit < 0 {
 		return nil, term.Usagef("--limit %d, want > 0, or 0 for all", f.limit)
 	}
@@ -113,7 +124,8 @@ func (f *psFlags) writer(cmd *cobra.Command) (func(io.Writer, *api.Jobs) error, 
 
 // ps lists jobs, once or at every change.
 func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *api.Jobs) error) error {
-	filter := api.Filter{States: f.states, User: f.user, Limit: f.limit, Ahead: api.AsSuits}
+	filter := api.Filter{User: f.user, Limit: f.limit, Ahead: api.AsSuits}
+	ended := f.narrow(&filter)
 	if f.output == "name" || f.watch { // the one says no times, the other asks too often
 		filter.Ahead = 0
 	}
@@ -129,6 +141,9 @@ func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *a
 		if err != nil {
 			return err
 		}
+		if ended {
+			f.cut(&doc)
+		}
 		return write(cmd.OutOrStdout(), &doc)
 	}
 	if !f.watch {
@@ -140,6 +155,32 @@ func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *a
 		return nil
 	}
 	return err
+}
+
+// narrow sets the states of a filter, and reports whether the list is to be cut down by how jobs ended, which a host is
+// not asked for.
+func (f *psFlags) narrow(filter *api.Filter) (ended bool) {
+	for _, s := range f.states {
+		if slices.Contains(outcomes, s) {
+			s, ended = "done", true
+		}
+		if !slices.Contains(filter.States, s) {
+			filter.States = append(filter.States, s)
+		}
+	}
+	if ended = ended && !slices.Contains(f.states, "done"); ended {
+		filter.Limit = 0
+	}
+	return ended
+}
+
+// cut leaves the jobs with one of the states that are wanted, the latest of them if there is a limit.
+func (f *psFlags) cut(doc *api.Jobs) {
+	doc.Jobs = slices.DeleteFunc(doc.Jobs, func(j api.Job) bool { return !slices.Contains(f.states, jobState(&j)) })
+	doc.Total = len(doc.Jobs)
+	if f.limit > 0 {
+		doc.Jobs = doc.Jobs[max(len(doc.Jobs)-f.limit, 0):]
+	}
 }
 
 // gatherFor is how long changes are gathered before they are shown.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ type selection struct {
 // selectHelp says how jobs are selected, for the help of verbs.
 const selectHelp = `
 JOB is a number or a name, 12_3 for a task of array 12, 12_[0-9] for several,
-12_* for all of them, or @GROUP for the jobs of a group that are not done.`
+12_* or its name for all of them, or @GROUP for the jobs of a group that are not done.`
 
 // define adds the flags.
 func (s *selection) define(cmd *cobra.Command) {
@@ -68,7 +69,9 @@ func (s *selection) filters() bool { return s.user != "" || len(s.status) > 0 }
 // pick returns what names the jobs that are meant, each once. Where several were selected otherwise than by naming
 // each, their user is asked first.
 func (s *selection) pick(cmd *cobra.Command, c *api.Client, args []string) ([]string, error) {
-	if !s.all && !s.filters() && !slices.ContainsFunc(args, isPattern) {
+	if !s.all && !s.filters() && !slices.ContainsFunc(args, func(arg string) bool {
+		return isPattern(arg) || isNone(cmd.Context(), c, arg)
+	}) {
 		return args, nil
 	}
 	list, err := c.Jobs(cmd.Context(), api.Filter{})
@@ -76,9 +79,10 @@ func (s *selection) pick(cmd *cobra.Command, c *api.Client, args []string) ([]st
 		return nil, err
 	}
 	var picked []string
+	there := make(map[string]bool)
 	put := func(job string) {
-		if !slices.Contains(picked, job) {
-			picked = append(picked, job)
+		if !there[job] {
+			there[job], picked = true, append(picked, job)
 		}
 	}
 	if len(args) == 0 {
@@ -121,6 +125,40 @@ func isPattern(arg string) bool {
 	return strings.HasPrefix(arg, "@") || task && jobfile.IsNumber(number)
 }
 
+// isNone reports whether an argument is a name that no job has: it may be that of an array.
+func isNone(ctx context.Context, c *api.Client, arg string) bool {
+	if jobfile.IsNumber(arg) {
+		return false
+	}
+	_, err := c.Job(ctx, arg)
+	return errors.Is(err, api.ErrNoJob)
+}
+
+// arrayNamed returns the first task of the one array of a name that has tasks which are not done, or if none has of the
+// latest that is done. It is false if no array has the name, or a job has.
+func arrayNamed(list []api.Job, name string) (first int, found bool, err error) {
+	open := false
+	for i := range list {
+		j := &list[i]
+		if j.Name == name {
+			return 0, false, nil
+		}
+		if arrayName(j) != name {
+			continue
+		}
+		goes := j.State != "done"
+		if found && open && goes && first != j.Array.First {
+			bad := fmt.Errorf("%q: arrays %d and %d have that name; want one by its number, as %d_*", name, first,
+				j.Array.First, j.Array.First)
+			return 0, false, &term.CodedError{Code: term.ExitConflict, Err: bad}
+		}
+		if !open || goes {
+			first, found, open = j.Array.First, true, open || goes
+		}
+	}
+	return first, found, nil
+}
+
 // match returns the jobs of a list that an argument stands for; "" = all that the flags select.
 func (s *selection) match(list []api.Job, arg string) (found []string, err error) {
 	fits, open, err := s.meaning(list, arg)
@@ -144,30 +182,41 @@ func (s *selection) passes(j *api.Job) bool {
 // knows what it names.
 func (s *selection) meaning(list []api.Job, arg string) (fits func(*api.Job) bool, open bool, err error) {
 	open = len(s.status) == 0 && !s.done
-	number, tasks, task := strings.Cut(arg, "_")
-	first, _ := strconv.Atoi(number)
-	task = task && jobfile.IsNumber(number) && slices.ContainsFunc(list, func(j api.Job) bool {
-		return j.Array != nil && j.Array.First == first
-	})
+	first, tasks, isTask := taskNumber(list, arg)
 	switch {
 	case arg == "":
 		return func(*api.Job) bool { return true }, open, nil
 	case strings.HasPrefix(arg, "@"):
 		return func(j *api.Job) bool { return j.Group == arg[1:] }, open, nil
-	case !task && s.filters():
-		return func(j *api.Job) bool { return j.Name == arg || strconv.Itoa(j.ID) == arg }, false, nil
-	case !task:
-		return nil, false, nil
+	case isTask:
+		wanted, bad := tasksOf(arg, tasks)
+		return func(j *api.Job) bool {
+			return j.Array != nil && j.Array.First == first && (wanted == nil || wanted[int32(j.Array.Index)])
+		}, open && wanted == nil, bad
+	case s.filters():
+		return func(j *api.Job) bool {
+			return j.Name == arg || strconv.Itoa(j.ID) == arg || arrayName(j) == arg
+		}, false, nil
 	}
-	wanted, err := tasksOf(arg, tasks)
-	return func(j *api.Job) bool {
-		return j.Array != nil && j.Array.First == first && (wanted == nil || slices.Contains(wanted,
-			int32(j.Array.Index)))
-	}, open && wanted == nil, err
+	first, found, err := arrayNamed(list, arg)
+	if !found || err != nil {
+		return nil, false, err
+	}
+	return func(j *api.Job) bool { return j.Array != nil && j.Array.First == first }, open, nil
+}
+
+// taskNumber returns the first task of the array, and the part behind it, that an argument such as 12_3 names; false =
+// it names none of the list.
+func taskNumber(list []api.Job, arg string) (first int, tasks string, is bool) {
+	number, tasks, is := strings.Cut(arg, "_")
+	first, _ = strconv.Atoi(number)
+	return first, tasks, is && jobfile.IsNumber(number) && slices.ContainsFunc(list, func(j api.Job) bool {
+		return j.Array != nil && j.Array.First == first
+	})
 }
 
 // tasksOf reads which tasks of an array are meant; nil = all.
-func tasksOf(arg, text string) ([]int32, error) {
+func tasksOf(arg, text string) (map[int32]bool, error) {
 	if text == "*" {
 		return nil, nil
 	}
@@ -176,16 +225,20 @@ func tasksOf(arg, text string) ([]int32, error) {
 		inner = text[1 : len(text)-1]
 	}
 	a, err := jobfile.ParseArray(inner)
-	if err != nil || a.AtOnce > 0 || inner == text && len(a.Indices) > 1 {
+	if err != nil || inner == text && (a.AtOnce > 0 || len(a.Indices) > 1) {
 		return nil, term.Usagef("%s, want tasks of an array, as in 12_3, 12_[0-9] or 12_*", term.ShellWord(arg))
 	}
-	return a.Indices, nil
+	wanted := make(map[int32]bool, len(a.Indices))
+	for _, index := range a.Indices {
+		wanted[index] = true
+	}
+	return wanted, nil
 }
 
 // oneJob returns what names the job that a verb about one job is about: a task of an array is found by its number.
-// Other arguments are left to the server.
+// What names an array is an error that says how many jobs it has. Other arguments are left to the server.
 func oneJob(cmd *cobra.Command, c *api.Client, arg string) (string, error) {
-	if !isPattern(arg) {
+	if !isPattern(arg) && !isNone(cmd.Context(), c, arg) {
 		return arg, nil
 	}
 	list, err := c.Jobs(cmd.Context(), api.Filter{})

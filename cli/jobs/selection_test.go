@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,6 +20,53 @@ func TestOneTask(t *testing.T) {
 		got, err := oneOf(list, c.arg)
 		if got != c.want || (err != nil) != (c.bad != "") || err != nil && !strings.Contains(err.Error(), c.bad) {
 			t.Errorf("%s: %q, %v; want %q, %q", c.arg, got, err, c.want, c.bad)
+		}
+	}
+}
+
+// Ensure that the name under which a list has an array selects its tasks that are not done, unless a job has the name
+// or two arrays that go on have it.
+func TestNameOfArray(t *testing.T) {
+	t.Parallel()
+	task := func(first, index int, name, state string) api.Job {
+		return api.Job{ID: first + index, Name: name + "_" + strconv.Itoa(index), State: state,
+			Array: &api.Task{First: first, Index: index, Size: 3}}
+	}
+	list := []api.Job{task(0, 0, "sweep", "done"), task(0, 1, "sweep", "done"), task(10, 0, "sweep", "done"),
+		task(10, 1, "sweep", "running"), task(10, 2, "sweep", "waiting"), {ID: 20, Name: "alone", State: "waiting"},
+		task(30, 0, "alone", "waiting"), task(40, 0, "two", "waiting"), task(50, 0, "two", "waiting"),
+		task(60, 0, "old", "done")}
+	for _, c := range []struct {
+		arg  string
+		of   selection
+		want string
+		bad  string
+	}{
+		{arg: "sweep", want: "11 12"}, {arg: "sweep", of: selection{done: true}, want: "10 11 12"},
+		{arg: "alone", want: "alone"}, {arg: "none", want: "none"},
+		{arg: "two", want: "two", bad: "arrays 40 and 50 have that name"},
+		{arg: "old", of: selection{done: true}, want: "60"}, {arg: "old", want: ""},
+		{arg: "10_[0-2%8]", want: "10 11 12"},
+		{arg: "sweep", of: selection{status: []string{"running"}}, want: "11"},
+	} {
+		got, err := c.of.match(list, c.arg)
+		if strings.Join(got, " ") != c.want || (err != nil) != (c.bad != "") ||
+			err != nil && !strings.Contains(err.Error(), c.bad) {
+			t.Errorf("%s, %+v: %q, %v; want %q, %q", c.arg, c.of, got, err, c.want, c.bad)
+		}
+	}
+}
+
+// BenchmarkSelection selects the even ones of 100,000 tasks by their indices.
+func BenchmarkSelection(b *testing.B) {
+	const many = 100_000
+	list := make([]api.Job, many)
+	for i := range list {
+		list[i] = api.Job{ID: i, State: "waiting", Array: &api.Task{Index: i, Size: many}}
+	}
+	for b.Loop() {
+		if found, err := new(selection).match(list, "0_[0-99999:2]"); err != nil || len(found) != many/2 {
+			b.Fatal(len(found), err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -138,7 +139,7 @@ func stopsText(doc *api.Why, width int, now time.Time) (text string) {
 		text = term.Entry("stops", "it "+doc.Stops, width)
 	}
 	if d := doc.Last; d != nil {
-		text += term.Entry("lost", lostText(d, now), width)
+		text += term.Entry("lost", lostText(d, cmp.Or(doc.Unit, "GPU"), now), width)
 	}
 	if doc.Remark != "" {
 		text += term.Entry("remark", api.Printable(doc.Remark), width)
@@ -259,9 +260,10 @@ func remedyText(r *api.Remedy, width int) string {
 	return term.Entry("now", "would start "+text+", on "+gpuNames(r.GPUs), width)
 }
 
-// lostText says how a job lost its GPUs.
-func lostText(d *api.Displaced, now time.Time) string {
-	text := fmt.Sprintf("its GPUs at %s %s; %s of work lost", client.When(d.At, now), d.Text, term.ShortTime(d.LostSec))
+// lostText says how a job lost its GPUs or slots.
+func lostText(d *api.Displaced, unit string, now time.Time) string {
+	text := fmt.Sprintf("its %ss at %s %s; %s of work lost", unit, client.When(d.At, now), d.Text,
+		term.ShortTime(d.LostSec))
 	if d.Back != "" {
 		return text + "; back at " + client.When(d.Back, now)
 	}

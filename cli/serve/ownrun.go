@@ -72,7 +72,7 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	if !m.Resumed() {
 		f.work.Warn(cmd, o.Jobs.Jobs)
 	}
-	stop, err := listen(m, meter, &o, access.Options{}, false)
+	_, stop, err := listen(m, meter, &o, access.Options{}, false)
 	if err != nil {
 		return err
 	}

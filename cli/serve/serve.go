@@ -123,7 +123,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if f.group >= 0 {
 		a.Group = &f.group
 	}
-	stop, err := listen(m, meter, &o, a, f.page)
+	network, stop, err := listen(m, meter, &o, a, f.page)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m, f.number(cmd.Context(), m, o.Devices)))
+	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m, f.number(cmd.Context(), m, o.Devices), network))
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: stopped; %s\n", goOn(m, o.Dir))
@@ -187,7 +187,7 @@ func (f *serveFlags) check() error {
 }
 
 // hello says what is served and what to type first.
-func (f *serveFlags) hello(m *manager.Manager, devices int) string {
+func (f *serveFlags) hello(m *manager.Manager, devices int, network string) string {
 	h := m.Header()
 	var b strings.Builder
 	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"),
@@ -195,8 +195,8 @@ func (f *serveFlags) hello(m *manager.Manager, devices int) string {
 		h.System, m.Dir())
 	b.WriteString(f.otherSlots())
 	b.WriteString(first(f.state))
-	if f.network != "" {
-		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", f.network)
+	if network != "" {
+		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", network)
 	}
 	return b.String()
 }

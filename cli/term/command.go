@@ -153,7 +153,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 		f := invalid.GetFlag()
 		wanted := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "float64": "a number",
-			"bool": "true or false"}[f.Value.Type()]
+			"bool": "true or false", "duration": "a time with its unit, as 90s, 5m or 1h"}[f.Value.Type()]
 		if wanted != "" {
 			return Usagef("--%s %q, want %s; see `%s --help`", f.Name, invalid.GetValue(), wanted, cmd.CommandPath())
 		}

@@ -3,7 +3,6 @@ package ui
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -80,7 +79,7 @@ func (f *uiFlags) serve(cmd *cobra.Command, c *api.Client) error {
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	over := make(chan error, 1)
 	go func() { over <- s.Serve(l) }()
-	f.greet(cmd, page, l.Addr())
+	defer f.greet(cmd, page, l.Addr())()
 	go f.more(cmd, page, l.Addr())
 	select {
 	case <-ctx.Done():
@@ -91,8 +90,8 @@ func (f *uiFlags) serve(cmd *cobra.Command, c *api.Client) error {
 	}
 }
 
-// greet prints the first link, and how to reach it from elsewhere.
-func (f *uiFlags) greet(cmd *cobra.Command, page *forwarder, at net.Addr) {
+// greet prints the first link, and how to reach it from elsewhere. What is left of opening it is removed by clean.
+func (f *uiFlags) greet(cmd *cobra.Command, page *forwarder, at net.Addr) (clean func()) {
 	link := linkTo(page, at)
 	fmt.Fprintln(cmd.OutOrStdout(), link)
 	port := at.(*net.TCPAddr).Port
@@ -103,11 +102,13 @@ func (f *uiFlags) greet(cmd *cobra.Command, page *forwarder, at net.Addr) {
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: the link holds once, for 10 minutes; Enter prints another, Ctrl-C ends")
 	if !f.open {
-		return
+		return func() {}
 	}
-	if err := openLink(cmd.Context(), link); err != nil {
+	clean, err := openLink(cmd.Context(), link)
+	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: --open: %v; open the link yourself\n", err)
 	}
+	return clean
 }
 
 func linkTo(page *forwarder, at net.Addr) string {
@@ -123,26 +124,25 @@ func (f *uiFlags) more(cmd *cobra.Command, page *forwarder, at net.Addr) {
 }
 
 // openLink has a browser open a link. The secret is in a file that no one else reads, not in the arguments of a
-// program, which all users see. The file is removed once the link is spent or late.
-func openLink(ctx context.Context, link string) error {
+// program, which all users see. The file is removed after a minute, or by clean if that is earlier.
+func openLink(ctx context.Context, link string) (clean func(), err error) {
 	dir, err := os.MkdirTemp("", "trainyard-ui-")
 	if err != nil {
-		return err
+		return func() {}, err
 	}
+	clean = func() { _ = os.RemoveAll(dir) }
 	path := filepath.Join(dir, "open.html")
 	text := "<!DOCTYPE html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=" + link + "\">" +
 		"<title>Trainyard</title>\n"
 	err = os.WriteFile(path, []byte(text), 0o600)
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+		return clean, err
 	}
-	time.AfterFunc(time.Minute, func() { _ = os.RemoveAll(dir) })
+	time.AfterFunc(time.Minute, clean)
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		program = "open"
 	}
-	if err := exec.CommandContext(ctx, program, path).Start(); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	return nil
+	err = exec.CommandContext(ctx, program, path).Start()
+	return clean, err
 }

@@ -78,15 +78,16 @@ func Work(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(d.Seconds()))
 }
 
-// Left says what a submitter may not expect: that j is not stopped for others, or not resized.
-func Left(j *sched.Job, leave sched.Unsaved) (notes []string) {
+// Left says what a submitter may not expect: that j is not stopped for others, or not resized. unit is what it holds:
+// GPU or slot.
+func Left(j *sched.Job, leave sched.Unsaved, unit string) (notes []string) {
 	if !leave.Protects(j) || j.Spec.Preempt == sched.NeverPreempt {
 		return nil
 	}
 	notes = append(notes, "will not be stopped for others: "+Unstoppable(j))
 	if s := j.Spec.GPUs; s.Min < s.Max {
-		notes = append(notes, fmt.Sprintf("starts on the %d GPUs that it asks for, and keeps them until it is seen "+
-			"to save", s.Want))
+		notes = append(notes, fmt.Sprintf("starts on the %d %ss that it asks for, and keeps them until it is seen "+
+			"to save", s.Want, unit))
 	}
 	return notes
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -36,6 +37,15 @@ type Door struct {
 	tokens *Tokens
 	owner  uint32            // of the folder
 	cert   *x509.Certificate // of the server, over the network
+	at     net.Addr          // where it listens on the network; nil = nowhere
+}
+
+// Network returns the address on the network at which d listens, its port as it is; "" = none.
+func (d *Door) Network() string {
+	if d.at == nil {
+		return ""
+	}
+	return d.at.String()
 }
 
 // New returns the door of a state folder. It is shut before Listen.

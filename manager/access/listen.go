@@ -131,6 +131,7 @@ func (d *Door) ListenNetwork() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.at = l.Addr()
 	most := d.o.Room.Network
 	return tls.NewListener(newGate(l, most, min(EachAddress, most), addressOf), &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
