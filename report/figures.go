@@ -22,8 +22,8 @@ type member struct {
 }
 
 // Figures returns the figures of a document of --json as tables: one for each list of objects in it, with a row for
-// each object, and a first one of what stands in no list. Columns are named as in the document. What its schema is, and the
-// name of the experiment, are no figures.
+// each object, and a first one of what stands in no list. Columns are named as in the document. What its schema is, and
+// the name of the experiment, are no figures.
 func Figures(doc any) ([]Table, error) {
 	text, err := json.Marshal(doc)
 	if err != nil {
