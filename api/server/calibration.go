@@ -126,7 +126,7 @@ func (j *judge) count(row *api.Calibrating, f *explain.Foretold, lead int) {
 		}
 		return
 	}
-	if after := s.P50.Sub(f.At).Seconds(); lead > 0 && (after > leads[lead] || lead > 1 && after <= leads[lead-1]) {
+	if !ahead(&s, f.At, lead) {
 		return
 	}
 	at, never := of(f)
@@ -148,14 +148,13 @@ func (j *judge) count(row *api.Calibrating, f *explain.Foretold, lead int) {
 		}
 	}
 	row.PIT[bin]++
-	switch bin {
-	case 0:
-		row.Early++
-	case 3:
-		row.Late++
-	default:
-		row.Inside++
-	}
+	*[]*int{&row.Early, &row.Inside, &row.Inside, &row.Late}[bin]++
+}
+
+// ahead reports whether what is said of a time lies as far ahead as a lead time.
+func ahead(s *explain.Span, at sched.Time, lead int) bool {
+	after := s.P50.Sub(at).Seconds()
+	return lead == 0 || after <= leads[lead] && (lead == 1 || after > leads[lead-1])
 }
 
 // known reports whether a forecast said an interval.
