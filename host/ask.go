@@ -141,8 +141,8 @@ func (h *Host) Post(ctx context.Context, events Request) error {
 
 // Change has a job be otherwise from now on: change is given what may be changed of it, as it is, and makes it what it
 // is to be; refuse may say why it cannot be so. Both are called by the engine's goroutine as the event is made, and
-// must be short. It returns once that is durable. One that holds GPUs and may no longer hold as many is stopped, saves, and
-// waits for its turn. ErrNoJob and ErrDone say why it cannot be; under OnlyIf its error does.
+// must be short. It returns once that is durable. One that holds GPUs and may no longer hold as many is stopped, saves,
+// and waits for its turn. ErrNoJob and ErrDone say why it cannot be; under OnlyIf its error does.
 func (h *Host) Change(ctx context.Context, id sched.JobID, change func(*sched.JobChange),
 	refuse func(*sched.JobSpec, *sched.JobChange) error) error {
 	if err := h.running(ctx); err != nil {

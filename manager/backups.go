@@ -12,9 +12,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/backup"
 	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // BackedUp says what a backup has.
@@ -25,6 +28,22 @@ type BackedUp struct {
 	Running int       // of these, that had an attempt
 	Tokens  bool      // the folder has tokens
 	Bytes   int64     // of the file
+	// of jobs that are not done and have started, with evidence that they save: where that is. No backup has it
+	Checkpoints []CheckpointFolder
+}
+
+// CheckpointFolder is where a job saves.
+type CheckpointFolder struct {
+	Job  sched.JobID
+	Name string
+	Path string
+	Own  bool // in the state folder: its file names no other
+}
+
+// Empty reports whether nothing is there: the job starts from zero.
+func (c *CheckpointFolder) Empty() bool {
+	list, err := os.ReadDir(c.Path)
+	return err != nil || len(list) == 0
 }
 
 // Backup writes the log of a folder, as it is after some batch, and its tokens to a new file that only its owner can
@@ -53,7 +72,7 @@ func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err er
 	if err := store.CopyTo(ctx, dir, temp.Name()); err != nil {
 		return nil, err
 	}
-	if err := b.look(temp.Name()); err != nil {
+	if err := b.look(temp.Name(), dir); err != nil {
 		return nil, fmt.Errorf("manager: %s: the log cannot be used, so it was not backed up: %w; `trainyard doctor "+
 			"--repair` makes what can be used of it whole", dir, err)
 	}
@@ -63,16 +82,16 @@ func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err er
 	return b, nil
 }
 
-// look finds out what a copy of a log has, and whether a manager can start from it.
-func (b *BackedUp) look(path string) error {
+// look finds out what a copy of the log of a folder has, and whether a manager can start from it.
+func (b *BackedUp) look(path, dir string) error {
 	s, err := store.OpenCopy(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.count(s), s.Close())
+	return errors.Join(b.count(s, dir), s.Close())
 }
 
-func (b *BackedUp) count(s *store.Store) error {
+func (b *BackedUp) count(s *store.Store, dir string) error {
 	k := &keeper{Store: s, dir: "the log", before: math.MaxInt64}
 	state, _, err := k.fold()
 	if err != nil {
@@ -82,13 +101,35 @@ func (b *BackedUp) count(s *store.Store) error {
 		return err
 	}
 	jobs := state.View().Jobs
-	b.Jobs, b.Running = len(jobs), 0
+	b.Jobs, b.Running, b.Checkpoints = len(jobs), 0, nil
 	for i := range jobs {
 		if jobs[i].HoldsDevices() {
 			b.Running++
 		}
+		if c, saves := checkpointsOf(&jobs[i], sched.JobID(i), dir); saves {
+			b.Checkpoints = append(b.Checkpoints, c)
+		}
 	}
 	return nil
+}
+
+// checkpointsOf returns where a job of a state folder saves that is to be started again, and whether it does.
+func checkpointsOf(j *sched.Job, id sched.JobID, dir string) (c CheckpointFolder, saves bool) {
+	if j.State == sched.Done || j.Attempts == 0 || !j.Evidence.Shows() {
+		return c, false
+	}
+	t, err := task.DecodeTask(j.Spec.Task)
+	if err != nil {
+		return c, false
+	}
+	c = CheckpointFolder{Job: id, Name: j.Spec.Name, Path: t.Checkpoint.Dir, Own: t.Checkpoint.Dir == ""}
+	if c.Own {
+		c.Path = shim.State(dir).Checkpoint(int32(id))
+		if whole, failed := filepath.Abs(c.Path); failed == nil {
+			c.Path = whole
+		}
+	}
+	return c, true
 }
 
 // write writes the backup of a folder whose log was copied to log.
@@ -168,15 +209,15 @@ func Restore(file, dir string) (*BackedUp, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = b.restore(in, to)
+	err = b.restore(in, to, dir)
 	if failed := errors.Join(err, to.Close()); failed != nil {
 		return nil, fmt.Errorf("manager: %s: %w", file, failed)
 	}
 	return b, nil
 }
 
-// restore fills a folder from a backup.
-func (b *BackedUp) restore(in io.Reader, to *store.Restoring) error {
+// restore fills a folder, which will be at dir, from a backup.
+func (b *BackedUp) restore(in io.Reader, to *store.Restoring, dir string) error {
 	head, err := backup.Read(in, func(name string, r io.Reader) error {
 		if name == backup.Log {
 			return to.Write(r)
@@ -190,7 +231,7 @@ func (b *BackedUp) restore(in io.Reader, to *store.Restoring) error {
 	b.Made = head.Made
 	s, err := to.Open()
 	if err == nil {
-		err = errors.Join(b.count(s), s.Close())
+		err = errors.Join(b.count(s, dir), s.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s in it: %w: %w", backup.Log, err, backup.ErrBroken)

@@ -45,6 +45,8 @@ type Request struct {
 	NoiseSeed uint64 // of the key report_noise
 	// StartUp is what each start costs a job, its first too, in place of what the keys say; nil: those say it.
 	StartUp func(*trace.Job) time.Duration
+	// Mute reports whether a job says nothing of the ends of its epochs; nil: all that have epochs do.
+	Mute func(*trace.Job) bool
 
 	Sinks []eventlog.Sink                     // are given every event; a preset with a simulator of its own has none
 	Log   func(eventlog.Header) eventlog.Sink // makes a sink that knows how the log starts too; nil: there is none

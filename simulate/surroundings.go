@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings
 	}
 	b.runtime = s.runtimeOf(set, skewOf(set))
 	goBy(oracle, &b.runtime)
+	s.mute(&b.runtime)
 	s.Caps.slow(&b.runtime)
 	if s.Sharing == nil {
 		return oracle, nil
@@ -42,6 +44,20 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings
 			&b.runtime)
 	}
 	return oracle, err
+}
+
+// mute has the ends of epochs be unknown of the jobs that say nothing of them.
+func (s *Request) mute(r *sim.Runtime) {
+	if s.Mute == nil {
+		return
+	}
+	ends := r.EpochEnd
+	r.EpochEnd = func(j *trace.Job, epoch int) time.Duration {
+		if s.Mute(j) {
+			return math.MaxInt64
+		}
+		return ends(j, epoch)
+	}
 }
 
 // checkFiles refuses keys that name a file whose contents were not given with them, and those that do nothing without

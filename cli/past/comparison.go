@@ -82,6 +82,9 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	if _, given := c.Settings["restart_overhead"]; h.startUp != nil && !given {
 		sim.StartUp = func(j *trace.Job) time.Duration { return h.startUp[j.Spec.Name] }
 	}
+	if len(h.mute) > 0 {
+		sim.Mute = func(j *trace.Job) bool { return h.mute[j.Spec.Name] }
+	}
 	if manager.Wrote(&h.Header) && h.Header.GPUs > 0 { // as real jobs are decided about
 		sim.Known = system.EqualScores(h.Header.GPUs)
 	}

@@ -47,6 +47,7 @@ type History struct {
 	ended []bool // by job of Trace
 	// startUp is what each start cost a job, by its name in Trace; nil = Measured says it for all.
 	startUp map[string]time.Duration
+	mute    map[string]bool // jobs, by their names in Trace, of whose epochs nothing was heard where they shared
 }
 
 // Overheads are what starts and stops took, by the median; 0 = nothing, or never seen.
@@ -62,7 +63,8 @@ type Overheads struct {
 // before the last record means that. line notes who held which GPU when; then simulations do, too. nil: no one does. It
 // is an error if no job ran.
 func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*History, error) {
-	rec, spent, who := metrics.NewRecorder(0), new(overheads), new(deciders)
+	rec, who := metrics.NewRecorder(0), new(deciders)
+	spent := &overheads{shared: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]bool)}
 	sinks := []eventlog.Sink{rec, spent, who}
 	if line != nil {
 		line.Watts = rec.Watts
@@ -79,7 +81,7 @@ func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*
 	}
 	result := rec.Result(h.Header.System)
 	h.result = result
-	number := h.addJobs(v, rec.Jobs, &spent.costs)
+	number := h.addJobs(v, rec.Jobs, spent)
 	if line != nil {
 		h.line = line.Of(number)
 	}
@@ -136,7 +138,9 @@ func asOf(v *sched.View, now sched.Time, rec *metrics.Recorder) *sched.View {
 }
 
 // addJobs makes a trace of the jobs that ran, and returns their numbers in it by those in the log.
-func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delays) map[sched.JobID]sched.JobID {
+func (h *History) addJobs(v *sched.View, jobs []metrics.Job, spent *overheads) map[sched.JobID]sched.JobID {
+	costs := &spent.costs
+	h.mute = make(map[string]bool)
 	h.Trace = &trace.Trace{Format: "recorded", Source: "a log of " + cmp.Or(h.Header.System, "an unknown system")}
 	number := make(map[sched.JobID]sched.JobID) // in the trace, by that in the log
 	if h.Measured.AtFirst {
@@ -156,6 +160,9 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, costs *whatif.Delay
 			Duration: whatif.AsWanted(j, whatif.Measured(v, j))})
 		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
 		name := h.Trace.Jobs[len(h.Jobs)-1].Spec.Name
+		if spent.mute(id) {
+			h.mute[name] = true
+		}
 		if h.startUp != nil {
 			h.startUp[name], _ = costs.StartUp(id)
 		}
@@ -252,13 +259,36 @@ type overheads struct {
 	resume  []time.Duration
 	reports []time.Duration
 	last    map[sched.JobID]sched.Time // report, or start, of the attempt
+	shared  map[sched.JobID]bool       // next to another on a GPU, so that the ends of its epochs were asked for
+	epochs  map[sched.JobID]bool       // the end of one was reported
+}
+
+// mute reports whether a job was asked for the ends of its epochs and never reported one.
+func (o *overheads) mute(id sched.JobID) bool { return o.shared[id] && !o.epochs[id] }
+
+// share notes who is on a GPU with others.
+func (o *overheads) share(v *sched.View, id sched.JobID) {
+	j := v.Job(id)
+	for other := range v.Jobs {
+		next := v.Job(sched.JobID(other))
+		if other != int(id) && slices.ContainsFunc(next.GPUs, func(g sched.GPUID) bool {
+			return slices.Contains(j.GPUs, g)
+		}) {
+			o.shared[id], o.shared[sched.JobID(other)] = true, true
+		}
+	}
 }
 
 // Log notes orders and their answers.
 func (o *overheads) Log(v *sched.View, e *sched.Event) {
 	o.costs.Log(v, e)
 	switch e.Kind {
+	case sched.EpochEnded:
+		o.epochs[e.Job] = true
 	case sched.AttemptStarted:
+		if v.Job(e.Job).Spec.Share != sched.ShareNever {
+			o.share(v, e.Job)
+		}
 		if e.Attempt > 1 {
 			o.resume = append(o.resume, e.WorkFrom.Sub(e.Time))
 		}

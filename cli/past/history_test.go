@@ -188,3 +188,21 @@ func TestNoHistory(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that jobs which were asked for the ends of their epochs, as they shared GPUs, and never reported one are known
+// as such: their simulation reports none either.
+func TestMute(t *testing.T) {
+	spec := &sched.JobSpec{Share: sched.ShareAllow, Epochs: 10}
+	v := &sched.View{Jobs: []sched.Job{{Spec: spec, GPUs: []sched.GPUID{0}}, {Spec: spec, GPUs: []sched.GPUID{0, 1}},
+		{Spec: spec, GPUs: []sched.GPUID{2}}}}
+	o := &overheads{shared: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]bool)}
+	for id := range v.Jobs {
+		o.Log(v, &sched.Event{Kind: sched.AttemptStarted, Job: sched.JobID(id), Attempt: 1})
+	}
+	o.Log(v, &sched.Event{Kind: sched.EpochEnded, Job: 1, Attempt: 1, Value: 1})
+	for id, want := range []bool{true, false, false} {
+		if got := o.mute(sched.JobID(id)); got != want {
+			t.Errorf("job %d is mute: %v, want %v", id, got, want)
+		}
+	}
+}

@@ -54,7 +54,7 @@ func (d *asReal) see(e *sched.Event) bool {
 	case sched.AttemptStarted:
 		j := d.v.Job(e.Job)
 		e.WorkFrom, e.Code, e.Rate = e.Time, sched.GuessedRate, float64(len(j.GPUs))/float64(j.Unit())
-	case sched.Progressed:
+	case sched.Progressed, sched.EpochEnded:
 		return !silent
 	}
 	if silent {

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/manager"
@@ -25,6 +28,16 @@ type backupDoc struct {
 	Running int       `json:"running"` // of the jobs
 	Tokens  bool      `json:"tokens"`  // they are in it
 	Bytes   int64     `json:"bytes"`
+	// where jobs that are not done save: not in it
+	Checkpoints []backupCheckpoints `json:"checkpoints"`
+}
+
+// backupCheckpoints is where a job saves.
+type backupCheckpoints struct {
+	Job  int    `json:"job"`
+	Name string `json:"name"`
+	Path string `json:"path"`
+	Own  bool   `json:"own"` // in the state folder
 }
 
 func newBackup() *cobra.Command {
@@ -38,8 +51,12 @@ tokens to a new file. The folder may be served meanwhile, and nothing waits for
 it: the copy is the log as it is after some batch of events, whole.
 
 The file has the commands and the variables of jobs, so only you can read it.
-It has neither outputs nor checkpoints: a restored job that saved in the state
-folder starts from zero. Have long jobs save elsewhere (checkpoint: {dir: ...}).
+
+Not in it are outputs and checkpoints: these may be terabytes, and many lie in
+folders of your own, of which you make backups as of other data. It names those
+of jobs that are not done. A restored job that finds nothing there starts from
+zero, and one that saved in the state folder itself does so unless you copy that
+folder as well. Have long jobs save elsewhere (checkpoint: {dir: ...}).
 
 ` + "`trainyard serve --restore FILE`" + ` goes on from it in an empty folder.`,
 		Example: `  trainyard backup monday.backup
@@ -72,11 +89,43 @@ func makeBackup(cmd *cobra.Command, dir, file string, asJSON bool) error {
 		return err
 	case asJSON:
 		return term.WriteJSON(cmd.OutOrStdout(), backupDoc{"trainyard.backup/v1", file, b.Made, b.Events, b.Jobs,
-			b.Running, b.Tokens, b.Bytes})
+			b.Running, b.Tokens, b.Bytes, checkpointDocs(b)})
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s, %d running, log up to event %d%s, %.1f MiB; without "+
-		"outputs and checkpoints\n", file, term.Counted(b.Jobs, "job"), b.Running, b.Events, withTokens(b),
-		float64(b.Bytes)/(1<<20)))
+		"outputs and checkpoints\n%s", file, term.Counted(b.Jobs, "job"), b.Running, b.Events, withTokens(b),
+		float64(b.Bytes)/(1<<20), notIn(b)))
+}
+
+func checkpointDocs(b *manager.BackedUp) []backupCheckpoints {
+	docs := make([]backupCheckpoints, len(b.Checkpoints))
+	for i, c := range b.Checkpoints {
+		docs[i] = backupCheckpoints{int(c.Job), c.Name, c.Path, c.Own}
+	}
+	return docs
+}
+
+// mostFolders is how many folders of checkpoints are named; --json names all.
+const mostFolders = 10
+
+// listed names folders, one a line, each with its job.
+func listed(folders []manager.CheckpointFolder) string {
+	var b strings.Builder
+	for i := range folders[:min(len(folders), mostFolders)] {
+		c := &folders[i]
+		fmt.Fprintf(&b, "  job %d (%s): %s\n", c.Job, api.Printable(c.Name), api.Printable(c.Path))
+	}
+	if more := len(folders) - mostFolders; more > 0 {
+		fmt.Fprintf(&b, "  and those of %d more\n", more)
+	}
+	return b.String()
+}
+
+// notIn says what of jobs that are to go on a backup does not have.
+func notIn(b *manager.BackedUp) string {
+	if len(b.Checkpoints) == 0 {
+		return ""
+	}
+	return "copy these as well, or their jobs start from zero:\n" + listed(b.Checkpoints)
 }
 
 func withTokens(b *manager.BackedUp) string {
@@ -104,5 +153,10 @@ func (f *serveFlags) restoreInto(cmd *cobra.Command, dir string) error {
 		text += fmt.Sprintf("; %d that ran then start again: see to it that they run nowhere else", b.Running)
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), text)
+	lost := slices.DeleteFunc(b.Checkpoints, func(c manager.CheckpointFolder) bool { return !c.Empty() })
+	if len(lost) > 0 {
+		fmt.Fprint(cmd.ErrOrStderr(), "trainyard: start from zero, as no checkpoint is there, unless you stop this, "+
+			"put them back and start it again:\n", listed(lost))
+	}
 	return nil
 }
