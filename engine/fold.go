@@ -400,6 +400,9 @@ func (s *State) ordered(e *sched.Event) {
 	switch sched.ActionKind(e.Code) {
 	case sched.Start:
 		j.Attempts++
+		if j.Requeued {
+			j.StartAgain()
+		}
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
 		j.Began = e.Time
 		if j.Work > 0 {

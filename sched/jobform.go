@@ -78,6 +78,7 @@ type lossForm struct {
 	Began    Time          `json:",omitempty"`
 	Claimed  time.Duration `json:",omitempty"`
 	Unproven time.Duration `json:",omitempty"`
+	Requeued time.Duration `json:",omitempty"`
 }
 
 // MarshalJSON writes all of j.
@@ -90,8 +91,8 @@ func (j Job) MarshalJSON() ([]byte, error) {
 			j.BlockedBy(), j.Asked},
 		formSets{j.GPUs, j.Live, j.Target, j.Config, j.Want, j.Later()},
 		formTimes{j.Arrived, j.FirstStart, j.LastStart, j.End, j.NotBefore},
-		formWork{j.Service, j.Run, j.Settled, lossForm{l.Work, l.Stops, l.Base, j.Began, l.Claimed, l.Unproven}, j.Work,
-			j.WorkFrom, j.Rate}})
+		formWork{j.Service, j.Run, j.Settled, lossForm{l.Work, l.Stops, l.Base, j.Began, l.Claimed, l.Unproven,
+			j.few().requeued}, j.Work, j.WorkFrom, j.Rate}})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Fields that it does not know are errors.
@@ -112,6 +113,7 @@ func (j *Job) UnmarshalJSON(b []byte) error {
 		Service: f.Service, Run: f.Run, Settled: f.Settled, Began: f.Loss.Began,
 		Work: f.Work, WorkFrom: f.WorkFrom, Rate: f.Rate}
 	j.setFew(seldom{later: f.Later, blockedBy: f.BlockedBy,
-		loss: Loss{f.Loss.Work, f.Loss.Stops, f.Loss.Base, f.Loss.Claimed, f.Loss.Unproven}})
+		loss:     Loss{f.Loss.Work, f.Loss.Stops, f.Loss.Base, f.Loss.Claimed, f.Loss.Unproven},
+		requeued: f.Loss.Requeued})
 	return nil
 }

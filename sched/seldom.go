@@ -7,6 +7,8 @@ type seldom struct {
 	later     *Later // to exchange Target for at the next epoch end; nil = none
 	blockedBy int32  // jobs of Spec.After not yet finished
 	loss      Loss   // by stops for others
+	// how long it had run when it was started again after its user had it requeued
+	requeued time.Duration
 }
 
 // few returns what j has of seldom.
@@ -113,4 +115,23 @@ func (j *Job) SetBase(work time.Duration) {
 	l := j.Loss()
 	l.Base = work
 	j.SetLoss(l)
+}
+
+// RunSince returns how long j has run at now since it was started again after its user last had it requeued; in all if
+// he never did. A limit of its time counts that.
+func (j *Job) RunSince(now Time) time.Duration {
+	if j.seldom == nil {
+		return j.RunNow(now)
+	}
+	return j.RunNow(now) - j.seldom.requeued
+}
+
+// StartAgain notes that j is started again after its user had it requeued.
+func (j *Job) StartAgain() {
+	if j.seldom == nil && j.Run == 0 {
+		return
+	}
+	s := j.few()
+	s.requeued = j.Run
+	j.setFew(s)
 }

@@ -468,7 +468,7 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	}
 	reported := *a
 	reported.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
-	o.Limit, o.Warn = t.Limit(d.view.Jobs[a.Job].RunNow(d.view.Now))
+	o.Limit, o.Warn = t.Limit(d.view.Jobs[a.Job].RunSince(d.view.Now))
 	spec := d.view.Jobs[a.Job].Spec
 	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.Ties.Array})
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
