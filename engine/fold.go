@@ -401,7 +401,7 @@ func (s *State) ordered(e *sched.Event) {
 	case sched.Start:
 		j.Attempts++
 		if j.Requeued {
-			j.StartAgain()
+			j.SetRunBefore(j.Run)
 		}
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
 		j.Began = e.Time

@@ -330,13 +330,14 @@ func shown(v *sched.View) string {
 	for i := range x.Jobs {
 		j := &x.Jobs[i]
 		j.Detach()
-		all = append(all, fmt.Sprintf("%+v blocked by %d", j.Loss(), j.BlockedBy()))
+		all = append(all, fmt.Sprintf("%+v blocked by %d, runs since %v", j.Loss(), j.BlockedBy(), j.RunSince(v.Now)))
 		if l := j.Later(); l != nil {
 			all = append(all, fmt.Sprintf("%+v", *l))
 		}
 		j.SetLater(nil)
 		j.SetLoss(sched.Loss{})
 		j.SetBlockedBy(0)
+		j.SetRunBefore(0)
 	}
 	return fmt.Sprintf("%+v %v", x, all)
 }

@@ -126,12 +126,12 @@ func (j *Job) RunSince(now Time) time.Duration {
 	return j.RunNow(now) - j.seldom.requeued
 }
 
-// StartAgain notes that j is started again after its user had it requeued.
-func (j *Job) StartAgain() {
-	if j.seldom == nil && j.Run == 0 {
+// SetRunBefore says how long j had run when it was started again after its user had it requeued: see RunSince.
+func (j *Job) SetRunBefore(d time.Duration) {
+	if j.seldom == nil && d == 0 {
 		return
 	}
 	s := j.few()
-	s.requeued = j.Run
+	s.requeued = d
 	j.setFew(s)
 }

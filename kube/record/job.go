@@ -37,6 +37,7 @@ type schemed struct {
 func Of(v *sched.View, id sched.JobID, leader int64) Job {
 	j := v.Jobs[id]
 	j.Detach()
+	j.SetRunBefore(0) // no job has a limit of its time here, and earlier readers do not know it
 	r := Job{ID: id, Leader: leader, Version: v.Version, GPUs: names(v, j.GPUs), Target: names(v, j.Target)}
 	j.GPUs, j.Target = nil, nil
 	if j.Later() != nil {
