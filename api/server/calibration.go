@@ -31,10 +31,10 @@ const mostForecasts = 100_000
 var leads = []float64{0, 60, 600, 3600, 6 * 3600, 86400, math.MaxInt32}
 
 // foretold has what an answer says of a job kept.
-func (s *Server) foretold(a *Answer, id sched.JobID) {
-	c, able := s.o.Host.(Calibrator)
+func foretold(h Host, a *Answer, id sched.JobID) {
+	c, able := h.(Calibrator)
 	if e := a.Forecast.Of(id); able && e != nil {
-		c.Foretold(explain.Foretold{At: a.Forecast.At, Job: id, System: s.o.Host.Header().System, Start: e.Start,
+		c.Foretold(explain.Foretold{At: a.Forecast.At, Job: id, System: h.Header().System, Start: e.Start,
 			End: e.End})
 	}
 }

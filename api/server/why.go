@@ -80,7 +80,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	}
 	x := whyWriter{s.says(a.View), a, id, leaves(s.o.Host)}
 	x.Forecast = a.Forecast
-	s.foretold(a, id)
+	foretold(s.o.Host, a, id)
 	answer := x.why(doc)
 	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {
 		answer.Sentence = why

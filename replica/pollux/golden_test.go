@@ -161,11 +161,11 @@ func TestPolluxGolden(t *testing.T) {
 // Ensure that Pollux takes longer at higher loads, and less long than the others were published to take there, however
 // little it searches.
 func TestPolluxLoads(t *testing.T) {
-	last, loads := 0.0, loads
+	last, run := 0.0, loads
 	if testing.Short() {
-		loads = loads[:2]
+		run = run[:2]
 	}
-	for _, l := range loads {
+	for _, l := range run {
 		got, _ := pollux(t, l.folder, l.load, Search{16, 16})
 		if got <= last {
 			t.Errorf("load %s: %.1f s, no more than at the load before, %.1f", l.load, got, last)

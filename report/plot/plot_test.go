@@ -30,6 +30,13 @@ var rewrite = flag.Bool("rewrite", false, "write the pictures that are compared"
 // and one that is drained, an attempt of no length, and two at one instant.
 func twelve(t testing.TB) plot.Run {
 	t.Helper()
+	s := recorded(t)
+	return plot.Run{Name: s.Name, Result: s.Result, Jobs: s.Jobs, Timeline: s.Timeline}
+}
+
+// recorded reads the log of the run of twelve.
+func recorded(t testing.TB) report.System {
+	t.Helper()
 	file, err := os.Open("../testdata/twelve.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +50,7 @@ func twelve(t testing.TB) plot.Run {
 	if err != nil || short != nil {
 		t.Fatal(err, short)
 	}
-	return plot.Run{Name: s.Name, Result: s.Result, Jobs: s.Jobs, Timeline: s.Timeline}
+	return s
 }
 
 // other is the same run as it might have been: under another name, with other figures.

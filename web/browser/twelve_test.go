@@ -16,7 +16,7 @@ import (
 func twelve(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "twelve.html")
-	write := exec.Command("go", "test", "-count=1", "-run", "^TestTwelve$", "./report")
+	write := exec.Command("go", "test", "-count=1", "-run", "^TestTwelve$", "./report/plot")
 	write.Dir, write.Env = root, append(os.Environ(), "TRAINYARD_TWELVE="+path)
 	if out, err := write.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

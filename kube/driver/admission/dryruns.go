@@ -134,7 +134,7 @@ func hashOf(tj *v1alpha1.TrainingJob, gpus int) (sum [sha256.Size]byte) {
 		text = []byte(tj.UID)
 	}
 	h.Write(text)
-	_ = binary.Write(h, binary.LittleEndian, []int64{int64(gpus), int64(tj.Spec.Checkpoint.GraceSeconds)})
+	_ = binary.Write(h, binary.LittleEndian, []int64{int64(gpus), tj.Spec.Checkpoint.GraceSeconds})
 	fmt.Fprintf(h, "%q %q", tj.Spec.Checkpoint.Path, tj.Spec.Checkpoint.ResumeArg)
 	h.Sum(sum[:0])
 	return sum
