@@ -36,6 +36,15 @@ type Forecast struct {
 	Cut   int        // of them, those that ended for too many events, before the horizon
 	Ended int        // jobs that finished before, from which it knows how long jobs take
 	Jobs  []Estimate // of the jobs that were asked about and are not done, by JobID
+	// Busy and Queue are GPUs that those jobs hold, from their start to their end, and how many of them wait for their
+	// start, at times from At on: nil = of some jobs alone.
+	Busy, Queue []Band
+}
+
+// Band is what a figure is at a time to come, in 10, 50 and 90 of 100 futures at most.
+type Band struct {
+	At            sched.Time
+	P10, P50, P90 float64
 }
 
 // Of returns the estimate of job j, nil if it is done or not known, or f is nil.

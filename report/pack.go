@@ -165,6 +165,7 @@ func packAttempts(c *columns, list []timeline.Attempt, u unit) {
 	c.ints("reason", n, of(func(a *timeline.Attempt) int64 { return int64(a.Reason.Code) }))
 	c.ints("other", n, of(otherJob))
 	c.ints("batch", n, of(func(a *timeline.Attempt) int64 { return int64(a.Batch) }))
+	c.deltas("given", n, of(func(a *timeline.Attempt) int64 { return int64(a.Given) }))
 	c.ints("marks", n, of(func(a *timeline.Attempt) int64 { return int64(a.Marks) }))
 	c.ints("runs", n, of(func(a *timeline.Attempt) int64 { return int64(len(a.GPUs)) }))
 	flat := make([]timeline.Run, 0, runs)

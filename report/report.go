@@ -23,6 +23,7 @@ type Report struct {
 	// Limit is how many bytes the packed data may have; 0 = any number. Beyond it the file keeps the jobs that matter
 	// most, and of all others sums, see Write.
 	Limit int64
+	Unit  string // what jobs hold: GPU or slot; "" = GPU
 	// Anonymous has jobs, users, models, classes and nodes numbered, and what may name a file left out.
 	Anonymous bool
 
@@ -78,6 +79,7 @@ type headDoc struct {
 	Outcomes  []string    `json:"outcomes"`
 	Classes   []string    `json:"classes"` // of losses, by number
 	Types     []string    `json:"gpu_types"`
+	Holds     string      `json:"unit,omitempty"` // what jobs hold, where that is no GPU
 }
 
 type systemDoc struct {
@@ -136,6 +138,9 @@ func (r *Report) head(u unit) *headDoc {
 		Reasons:  words(sched.WhyAfter+1, sched.ReasonCode.String),
 		Outcomes: words(sched.RejectedJob+1, sched.Outcome.String),
 		Classes:  words(timeline.Classes, timeline.Class.String), Types: []string{}}
+	if r.Unit != "GPU" {
+		h.Holds = r.Unit
+	}
 	for i := range r.Systems {
 		s := &r.Systems[i]
 		d := systemDoc{Name: s.Name, Settings: s.Settings, Engine: s.Engine, LogHash: s.LogHash, Result: s.Result,

@@ -77,6 +77,9 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 	}
 	f.Draws, f.Cut = open.n, open.cut
 	f.Jobs = l.sum(open, l.past != nil)
+	if len(o.Of) == 0 {
+		f.Busy, f.Queue = l.bands(open)
+	}
 	if err = l.alone(ctx, f.Jobs); err == nil {
 		err = l.unknown(ctx, f.Jobs, open)
 	}

@@ -43,7 +43,8 @@ type buckets struct {
 	width time.Duration
 	rows  [][]Area // by row, then bucket
 
-	joules energy // drawn meanwhile
+	joules   energy // drawn meanwhile
+	extremes extremes
 }
 
 func newBuckets(from sched.Time, rows int) *buckets {

@@ -18,6 +18,7 @@ type Attempt struct {
 	Ended   sched.Time // its GPUs were free again
 	GPUs    []Run      // in order
 	Batch   int32
+	Given   uint64 // number of the event by which its GPUs were decided; 0 = unknown
 	Outcome sched.Outcome
 	Reason  sched.Reason // of the decision that took its GPUs away; of the one that gave them while it has them
 	Marks   Marks
@@ -108,7 +109,7 @@ func (t *Timeline) ordered(v *sched.View, id sched.JobID, at sched.Time) {
 	l.base, l.work, l.from, l.rate = j.Work, j.Work, at, 0
 	t.add(l, Attempt{Job: id, Number: j.Attempts, Ordered: at, Up: sched.None, Work: sched.None,
 		Kept: sched.None, Stopped: sched.None, Ended: sched.None, GPUs: t.runsOf(j.GPUs), Batch: j.Live.Batch,
-		Reason: l.given})
+		Given: l.decision, Reason: l.given})
 	for _, g := range j.GPUs {
 		for int(g) >= len(t.on) {
 			t.on = append(t.on, nil)

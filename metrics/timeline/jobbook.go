@@ -28,6 +28,7 @@ type live struct {
 	from     sched.Time
 	rate     float64
 	given    sched.Reason // of its latest decision
+	decision uint64       // the number of that event; 0 = none was seen
 	claims   []int32      // earlier attempts stopped for others, whose work is said to be kept
 	marked   []sched.GPUID
 	group    group

@@ -45,24 +45,36 @@ func (u *UserLosses) Held() (sum Area) {
 
 // Losses returns the sums up to the last event about a job that was not done. Attempts under way are Useful so far. It
 // changes nothing, and costs time in proportion to the attempts.
-func (t *Timeline) Losses() *Losses {
-	l := &Losses{From: t.first, To: t.end, Users: make([]UserLosses, t.users.Len()+1)}
-	if t.known == nil {
+func (t *Timeline) Losses() *Losses { return t.LossesIn(t.first, t.end) }
+
+// LossesIn returns the sums of a span of time, which is widened to where buckets start and end: From and To say so.
+func (t *Timeline) LossesIn(from, to sched.Time) *Losses {
+	if t.known == nil || to < t.first || from > t.end || from > to {
 		return &Losses{From: t.first, To: t.end}
 	}
+	l := &Losses{Users: make([]UserLosses, t.users.Len()+1)}
 	s := &sweep{t: t, l: l, over: t.known.clone()}
+	width := s.over.width
+	first := int(max(from, t.first).Sub(t.first) / width)
+	l.From = t.first.Add(time.Duration(first) * width)
+	last := int((min(to, t.end).Sub(t.first) + width - 1) / width)
+	l.To = min(t.end, t.first.Add(time.Duration(last)*width))
 	s.attempts()
+	within := func(row int) []Area {
+		list := s.over.rows[row]
+		return list[min(first, len(list)):min(last, len(list))]
+	}
 	for c := range Classes {
-		for _, a := range s.over.rows[c] {
+		l.Over[c] = within(int(c))
+		for _, a := range l.Over[c] {
 			l.By[c] = l.By[c].Plus(a)
 		}
 		l.All = l.All.Plus(l.By[c])
-		l.Over[c] = s.over.rows[c]
 	}
-	for _, a := range s.over.rows[heldGPUs] {
+	for _, a := range within(heldGPUs) {
 		l.Held = l.Held.Plus(a)
 	}
-	l.Width = s.over.width
+	l.Width = width
 	for i := range l.Users {
 		l.Users[i].User = t.users.Name(int32(i))
 	}

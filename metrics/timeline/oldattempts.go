@@ -151,7 +151,8 @@ func described(j *sched.Job) Job {
 
 // packAttempt appends an attempt: times as differences to the one before, which are small.
 func packAttempt(b []byte, a *Attempt) []byte {
-	for _, x := range [...]int64{int64(a.Job), int64(a.Number), int64(a.Ordered), int64(a.Batch)} {
+	for _, x := range [...]int64{int64(a.Job), int64(a.Number), int64(a.Ordered), int64(a.Batch),
+		int64(a.Given)} {
 		b = binary.AppendVarint(b, x)
 	}
 	b = append(b, byte(a.Outcome), byte(a.Marks), byte(a.Reason.Code))
@@ -181,6 +182,7 @@ func unpackAttempt(b []byte) (Attempt, []byte) {
 	var a Attempt
 	a.Job, a.Number = sched.JobID(u.signed()), int32(u.signed())
 	a.Ordered, a.Batch = sched.Time(u.signed()), int32(u.signed())
+	a.Given = uint64(u.signed())
 	a.Outcome, a.Marks = sched.Outcome(u.octet()), Marks(u.octet())
 	a.Reason.Code, a.Reason.Job = sched.ReasonCode(u.octet()), sched.JobID(u.signed())
 	a.Reason.A = math.Float64frombits(bits.ReverseBytes64(u.unsigned()))

@@ -42,6 +42,7 @@ func (t *Timeline) Snapshot(now sched.Time) *Timeline {
 		c.known = t.known.clone()
 		c.known.joules = t.known.joules
 		c.known.joules.list = slices.Clone(t.known.joules.list)
+		c.known.extremes = t.known.extremes.clone()
 	}
 	if now > c.now && t.jobs.undone > 0 {
 		if t.Watts != nil {

@@ -199,7 +199,7 @@ func (t *Timeline) stands(v *sched.View, e *sched.Event) {
 // decided takes the reason of a decision about a job.
 func (t *Timeline) decided(e *sched.Event) {
 	if l := t.jobs.of(e.Job); l != nil {
-		l.given = e.Why
+		l.given, l.decision = e.Why, e.Seq
 	}
 	a := t.liveAttempt(e.Job)
 	if a == nil {
@@ -259,6 +259,7 @@ func (t *Timeline) flush() {
 		t.known.add(queueJobs, s.from, s.to, s.jobs)
 		t.known.add(queueGPUs, s.from, s.to, s.gpus)
 		t.known.joules.add(t.known, s)
+		t.known.extremes.add(t.known, s)
 	}
 	t.pending, t.end = t.pending[:0], t.now
 }
