@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -333,18 +334,25 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte, heade
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	way := c.http
-	if path == "/v1/jobs" && method == http.MethodPost || path == cleanPath || strings.HasPrefix(path, decisionsPath) {
+	if takesLong(method, path) {
 		way = c.slow
 	}
 	resp, err := way.Do(req)
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusAccepted {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	return nil, c.problem(resp)
+}
+
+// takesLong reports whether a host may take longer than Patience for a request.
+func takesLong(method, path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	return path == "/v1/jobs" && method == http.MethodPost || path == cleanPath ||
+		strings.HasPrefix(path, decisionsPath) || slices.Contains(longPaths, path)
 }
 
 // failed is the error of a request that was not answered.

@@ -33,3 +33,22 @@ func (c *Client) Resize(ctx context.Context, job string, r Resize) (doc Job, err
 	err = c.post(ctx, jobPath(job, "resize"), r, &doc)
 	return doc, err
 }
+
+// UseRemedy is which remedy of Why is to be carried out.
+type UseRemedy struct {
+	ID string `json:"id" minLength:"1" maxLength:"200" doc:"of a remedy, as why has it"`
+}
+
+// Remedied is what a remedy came to.
+type Remedied struct {
+	Schema string `json:"schema" doc:"trainyard.remedied/v1"`
+	Remedy Remedy `json:"remedy" doc:"as it was tried again"`
+	Job    Job    `json:"job" doc:"as it stands then"`
+}
+
+// Remedy tries a remedy of a waiting job again on a copy, and carries it out. ErrNoHelp: it would not start the job any
+// more. ErrRefused: it takes another submission.
+func (c *Client) Remedy(ctx context.Context, job, id string) (doc Remedied, err error) {
+	err = c.post(ctx, jobPath(job, "remedy"), UseRemedy{id}, &doc)
+	return doc, err
+}

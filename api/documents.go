@@ -202,6 +202,7 @@ type Ahead struct {
 
 // Remedy is a change that would start a job now.
 type Remedy struct {
+	ID      string   `json:"id" doc:"names it among those of its job: CHANGE:VALUE"`
 	Text    string   `json:"text"`
 	Change  string   `json:"change" doc:"what would change of the job, gpus, types, wall_time, share, priority, or of the machine, undrain, or of another job, requeue"`
 	Value   string   `json:"value" doc:"what it would be"`

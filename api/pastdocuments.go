@@ -10,6 +10,7 @@ type Attempt struct {
 	Ended   string   `json:"ended,omitempty" doc:"its GPUs were free again"`
 	GPUs    []string `json:"gpus"`
 	Batch   int      `json:"batch,omitempty"`
+	Given   uint64   `json:"given,omitempty" doc:"number of the event by which its GPUs were decided: see decisions"`
 	Outcome string   `json:"outcome,omitempty"`
 	Reason  string   `json:"reason" doc:"of the decision that took its GPUs away; of the one that gave them while it has them"`
 	By      *int     `json:"by,omitempty" doc:"the job that it had to do with"`

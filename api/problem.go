@@ -33,6 +33,9 @@ var (
 	ErrFull       = errors.New("no room on the disk")
 	ErrInUse      = errors.New("in use")                // of a GPU or slot that is to be forgotten
 	ErrChanged    = errors.New("has changed meanwhile") // of a request under If-Match
+	// ErrNoWhatIf: a question that no one asked, or long ago.
+	ErrNoWhatIf = errors.New("no such question")
+	ErrNoHelp   = errors.New("no longer helps") // of a remedy
 	// ErrUnknown is none of a manager's: it may have what it was asked for, or not.
 	ErrUnknown = errors.New("it is not known whether the jobs were submitted")
 )
@@ -90,6 +93,8 @@ var problems = []struct {
 	{"full", http.StatusInsufficientStorage, ErrFull},
 	{"in-use", http.StatusConflict, ErrInUse},
 	{"changed", http.StatusPreconditionFailed, ErrChanged},
+	{"no-whatif", http.StatusNotFound, ErrNoWhatIf},
+	{"no-help", http.StatusConflict, ErrNoHelp},
 }
 
 // NewProblem returns a problem; err is what it wraps.

@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/kept"
+	"github.com/trainyard/trainyard/manager/whatifs"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -22,7 +23,8 @@ type Site struct {
 	*access.Door
 	kept.Outputs
 	m       *Manager
-	parsing chan struct{} // a large job file is read by one at a time: its tree takes much memory
+	whatifs *whatifs.Runner // nil = none is asked
+	parsing chan struct{}   // a large job file is read by one at a time: its tree takes much memory
 }
 
 var _ site.Site = (*Site)(nil)

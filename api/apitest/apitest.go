@@ -67,6 +67,10 @@ var checks = []check{
 	{"drain", (*suite).drain}, {"undrain", (*suite).drain}, {"clean", (*suite).clean},
 	{"history", pastCheck(pastSuite.history)}, {"losses", pastCheck(pastSuite.losses)},
 	{"attempts", pastCheck(pastSuite.attempts)}, {"board", pastCheck(pastSuite.board)},
+	{"users", pastCheck(pastSuite.users)}, {"series", pastCheck(pastSuite.series)},
+	{"forecast", pastCheck(pastSuite.forecast)}, {"remedy", pastCheck(pastSuite.remedy)},
+	{"whatif", pastCheck(pastSuite.whatif)}, {"whatif-state", pastCheck(pastSuite.whatif)},
+	{"whatif-cancel", pastCheck(pastSuite.whatif)},
 }
 
 // Run holds the host that open starts to the contract.

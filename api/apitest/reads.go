@@ -23,7 +23,7 @@ var states = []string{"held", "waiting", "starting", "running", "stopping", "don
 // filled is a path of the description with something for each of its parameters.
 func filled(s *suite, path string) string {
 	return strings.NewReplacer("{job}", url.PathEscape(s.Running), "{seq}", "1", "{node}", url.PathEscape(s.Node),
-		"{gpu}", "0").Replace(path)
+		"{gpu}", "0", "{id}", "none").Replace(path)
 }
 
 func (s *suite) openapi(t *testing.T) {

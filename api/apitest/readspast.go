@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -39,8 +40,11 @@ func (s pastSuite) history(t *testing.T) {
 }
 
 func (s pastSuite) losses(t *testing.T) {
-	var doc api.Losses
-	s.document(t, "/v1/losses", &doc)
+	s.ranges(t, "/v1/losses?")
+	doc, err := api.FiguresOf(s.Client).Losses(t.Context(), api.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sum, held, users := 0.0, 0.0, 0.0
 	for class, hours := range doc.By {
 		sum += hours
@@ -59,8 +63,10 @@ func (s pastSuite) losses(t *testing.T) {
 }
 
 func (s pastSuite) attempts(t *testing.T) {
-	var doc api.Attempts
-	s.document(t, "/v1/jobs/"+url.PathEscape(s.Running)+"/attempts", &doc)
+	doc, err := api.FiguresOf(s.Client).Attempts(t.Context(), s.Running)
+	if err != nil {
+		t.Fatal(err)
+	}
 	n := len(doc.Attempts)
 	if doc.Schema != "trainyard.attempts/v1" || n == 0 {
 		t.Fatalf("%+v, want attempts", doc)
@@ -112,6 +118,7 @@ func (s pastSuite) boardFrom(t *testing.T, from string, show func(kind string, b
 
 // board follows a board while a job changes, and compares what comes of the deltas with a new board.
 func (s pastSuite) board(t *testing.T) {
+	s.boardOfClient(t)
 	first := true
 	rows := map[int]api.Row{}
 	s.boardFrom(t, "", func(kind string, b *api.Board) bool {
@@ -160,4 +167,18 @@ func (s pastSuite) change(t *testing.T) bool {
 		return err == nil
 	})
 	return true
+}
+
+// boardOfClient has the client follow a board, of which the first is whole.
+func (s pastSuite) boardOfClient(t *testing.T) {
+	t.Helper()
+	err := api.FiguresOf(s.Client).Board(t.Context(), func(whole bool, b *api.Board) error {
+		if !whole || len(b.Jobs) == 0 {
+			t.Errorf("whole %t, %d jobs, want a board first", whole, len(b.Jobs))
+		}
+		return io.EOF
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -20,9 +20,12 @@ const (
 	historyID  = "history"
 	lossesID   = "losses"
 	attemptsID = "attempts"
+	usersID    = "users"
+	seriesID   = "series"
+	forecastID = "forecast" // takes a Foreseer
 )
 
-var ofHistory = map[string]bool{historyID: true, lossesID: true, attemptsID: true}
+var ofHistory = map[string]bool{historyID: true, lossesID: true, attemptsID: true, usersID: true, seriesID: true}
 
 // past answers about what happened. What it packs is packed once for all who ask, until something happens.
 type past struct {
@@ -72,8 +75,8 @@ func (p *past) pack(ctx context.Context, seq uint64) error {
 	if len(sys.Timeline.Types) == 0 {
 		sys.Timeline.Types = h.Types
 	}
-	doc := report.Report{Version: p.s.o.Version, Systems: []report.System{sys}, Facts: []report.Fact{
-		{Name: "cluster", Text: h.Cluster}}}
+	doc := report.Report{Version: p.s.o.Version, Unit: p.s.o.Site.Unit(),
+		Systems: []report.System{sys}, Facts: []report.Fact{{Name: "cluster", Text: h.Cluster}}}
 	packed, err := doc.Pack()
 	if err != nil {
 		return err
@@ -94,18 +97,16 @@ func (p *past) when(t sched.Time) string {
 }
 
 // losses returns where every GPU-hour went.
-func (p *past) losses(ctx context.Context, _ *nothing) (api.Losses, error) {
-	done, err := inTurn(ctx, p.turn)
+func (p *past) losses(ctx context.Context, in *rangeInput) (api.Losses, error) {
+	from, to, err := p.span(in)
 	if err != nil {
 		return api.Losses{}, err
 	}
-	defer done()
-	var line *timeline.Timeline
-	err = p.s.o.Host.Look(ctx, func(*sched.View) { line = p.s.o.Host.(Historian).Timeline().Snapshot(p.now()) })
+	line, _, err := p.copied(ctx)
 	if err != nil {
 		return api.Losses{}, err
 	}
-	l := line.Losses()
+	l := line.LossesIn(from, to)
 	doc := api.Losses{Schema: "trainyard.losses/v1", From: p.when(l.From), To: p.when(l.To), Hours: l.All.Hours(),
 		By: map[string]float64{}, Users: make([]api.UserHours, len(l.Users))}
 	for c := range timeline.Classes {
@@ -142,7 +143,7 @@ var marks = []struct {
 
 func (p *past) attempt(v *sched.View, a *timeline.Attempt) api.Attempt {
 	doc := api.Attempt{Number: int(a.Number), Ordered: p.when(a.Ordered), Up: p.when(a.Up), Work: p.when(a.Work),
-		Stopped: p.when(a.Stopped), Ended: p.when(a.Ended), GPUs: []string{}, Batch: int(a.Batch),
+		Stopped: p.when(a.Stopped), Ended: p.when(a.Ended), GPUs: []string{}, Batch: int(a.Batch), Given: a.Given,
 		Outcome: a.Outcome.String(), Reason: a.Reason.Code.String(), Marks: []string{}, Lost: a.Lost().Seconds()}
 	if id, named := a.Other(); named {
 		by := int(id)

@@ -33,6 +33,9 @@ var rules = map[string]rule{
 	"GET /v1/history":             {least: api.Viewer, within: api.Submitting},
 	"GET /v1/calibration":         {least: api.Viewer, within: api.Submitting},
 	"GET /v1/losses":              {least: api.Viewer, within: api.Submitting},
+	"GET /v1/users":               {least: api.Viewer, within: api.Submitting},
+	"GET /v1/series":              {least: api.Viewer, within: api.Submitting},
+	"GET /v1/forecast":            {least: api.Viewer, within: api.Submitting},
 	"GET /v1/board":               {least: api.Viewer, stream: true},
 	"GET /v1/jobs/{job}/attempts": {least: api.Viewer},
 	"GET /v1/decisions/{seq}":     {least: api.Viewer, within: api.Explaining},
@@ -47,6 +50,12 @@ var rules = map[string]rule{
 	"POST /v1/jobs/{job}/resume":  {least: api.User, own: true},
 	"POST /v1/jobs/{job}/requeue": {least: api.User, own: true},
 	"POST /v1/jobs/{job}/resize":  {least: api.User, own: true, body: api.MaxBody},
+
+	"POST /v1/jobs/{job}/remedy": {least: api.User, own: true, body: api.MaxBody},
+
+	"POST /v1/whatif":             {least: api.User, body: api.MaxBody},
+	"GET /v1/whatif/{id}":         {least: api.User},
+	"POST /v1/whatif/{id}/cancel": {least: api.User},
 
 	"POST /v1/clean": {least: api.Admin, body: api.MaxBody, within: api.Submitting},
 

@@ -36,6 +36,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "shim" {
 		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "whatif" {
+		simulate(os.Args[2:])
+		return
+	}
 	if dir := os.Getenv(clientEnv); dir != "" {
 		otherUser(dir)
 		return
@@ -83,7 +87,10 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	if r.door, err = access.New(r.o); err != nil {
 		t.Fatal(err)
 	}
-	r.server, err = New(Options{Host: m, Site: manager.NewSite(m, r.door), Meter: meter, Version: "test"})
+	world := manager.NewSite(m, r.door)
+	world.SimulateBy([]string{exe, "whatif"})
+	t.Cleanup(world.Close)
+	r.server, err = New(Options{Host: m, Site: world, Meter: meter, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,9 +102,14 @@ func (s *Server) routes() {
 	get(s, "/v1/losses", lossesID, "Where every GPU-hour went, in all and by user", past.losses)
 	get(s, "/v1/jobs/{job}/attempts", attemptsID, "The attempts of a job", past.attempts)
 	get(s, "/v1/calibration", calibrationID, "How often forecasts that were given came true", past.calibration)
+	get(s, "/v1/users", usersID, "What each user got", past.users)
+	get(s, "/v1/series", seriesID, "A figure over time", past.series)
+	get(s, "/v1/forecast", forecastID, "When jobs that are not done are expected to start and end", past.forecast)
 	raw(s, "/v1/board", "board", "How all stands, and then what changes", "text/event-stream", newHub(s).serve)
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
+	post(s, "/v1/jobs/{job}/remedy", "remedy", "Carry a remedy of why out, if it still helps", remedied{s}.use)
+	whatifs{s}.addTo(s)
 	post(s, "/v1/clean", cleanID, "Remove what jobs that are done left, but for checkpoints", s.clean)
 	post(s, "/v1/gpus/{gpu}/forget", forgetID, "Count a GPU that is missing no more", func(ctx context.Context,
 		in *aboutGPU) (api.Nodes, error) {
@@ -202,6 +207,12 @@ func (s *Server) missing(id string) (instead string, missing bool) {
 	}
 	if _, able := s.o.Site.(Forgetter); id == forgetID && !able {
 		return "what the world itself has for that: a cluster drops the GPUs of a node with it", true
+	}
+	if slices.Contains(ofSimulator, id) && !simulates(s.o.Site) {
+		return "trainyard whatif --log, with the log", true
+	}
+	if _, able := s.o.Host.(Foreseer); id == forecastID && !able {
+		return "why of each job", true
 	}
 	if _, able := s.o.Host.(Historian); ofHistory[id] && !able {
 		return "the log: trainyard replay makes a report of it", true

@@ -221,6 +221,7 @@ func (x *whyWriter) remedy(r *whatif.Remedy) api.Remedy {
 		doc.Takes[i] = int(id)
 	}
 	doc.Value, doc.Text = x.changed(r)
+	doc.ID = remedyID(&doc)
 	switch r.Change {
 	case whatif.OtherGPUs:
 		doc.Resize = &api.Resize{Min: int(r.Spec.GPUs.Min), Want: int(r.Spec.GPUs.Want), Max: int(r.Spec.GPUs.Max)}

@@ -40,6 +40,7 @@ type Row struct {
 	Busy        float64 // share of the GPU time of nodes that were up in which work went on, by whatever job
 	Preemptions int64
 	Error       *Difference // of the simulation from the record, where both are of the same system; else nil
+	Paired      *Paired     // against the simulation of the system that decided; nil = none of it, or too few jobs
 	Err         error       // it could not be simulated: no figures
 
 	line    *timeline.Timeline // of its run; nil = not asked for
@@ -65,18 +66,23 @@ func (h *History) Itself() Candidate {
 //
 // Systems that ask how much work a job has left hear the truth, which the recorded run may not have known.
 func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) {
-	rows := []Row{h.Recorded}
+	rows, took := []Row{h.Recorded}, [][]time.Duration{nil}
 	for i := range list {
-		row := h.simulate(ctx, &list[i])
+		if h.Progress != nil {
+			h.Progress(i, len(list), list[i].System)
+		}
+		row, jcts := h.simulate(ctx, &list[i])
 		if ctx.Err() != nil {
 			return rows, ctx.Err()
 		}
-		rows = append(rows, row)
+		rows, took = append(rows, row), append(took, jcts)
 	}
+	pair(rows, took)
 	return rows, nil
 }
 
-func (h *History) simulate(ctx context.Context, c *Candidate) Row {
+// simulate returns how a candidate does, and the JCTs of the jobs that are counted, see jcts.
+func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Duration) {
 	sim := &simulate.Request{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
 		Budget: c.Budget, Round: c.Round}
 	if _, given := c.Settings["restart_overhead"]; h.startUp != nil && !given {
@@ -93,7 +99,7 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	}
 	out, err := sim.Run(ctx)
 	if err != nil {
-		return Row{System: c.System, Settings: c.Settings, Err: err}
+		return Row{System: c.System, Settings: c.Settings, Err: err}, nil
 	}
 	last := sched.Time(0)
 	for i := range out.PerJob {
@@ -107,7 +113,7 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	if h.decidedBy(c) {
 		row.Error = h.difference(&row, out.PerJob)
 	}
-	return row
+	return row, h.jcts(out.PerJob)
 }
 
 // decidedBy reports whether c is what the record was decided by, all of it.

@@ -40,6 +40,8 @@ type History struct {
 	Measured Overheads
 	// systems, with their settings, that decided before that of Header did, in order; nil = it decided all
 	Earlier []string
+	// Progress hears before each simulation how many there were, and are in all, and of which system it is; nil = none.
+	Progress func(done, of int, system string)
 
 	line   *timeline.Timeline // of the record, with the jobs of Trace; nil = not asked for
 	result metrics.Result     // of the record, all its jobs

@@ -17,7 +17,9 @@ func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a acces
 	if err != nil {
 		return "", nil, err
 	}
-	answers, err := server.New(server.Options{Host: m, Site: manager.NewSite(m, door), Meter: meter, Version: o.Version,
+	world := manager.NewSite(m, door)
+	world.SimulateBy([]string{"/proc/self/exe", "whatif", "--state", m.Dir(), "--json", "--progress"})
+	answers, err := server.New(server.Options{Host: m, Site: world, Meter: meter, Version: o.Version,
 		Streams: a.Room.Streams, Log: o.Log})
 	if err != nil {
 		return "", nil, err
@@ -26,6 +28,6 @@ func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a acces
 	if page {
 		handler = newLivePage(answers, door.Known)
 	}
-	stop, err = door.Listen(handler)
-	return door.Network(), stop, err
+	shut, err := door.Listen(handler)
+	return door.Network(), func() { shut(); world.Close() }, err
 }

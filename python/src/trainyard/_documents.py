@@ -27,6 +27,7 @@ class Attempt(_Attempt, total=False):
     batch: int
     by: int
     ended: str
+    given: int
     outcome: str
     stopped: str
     up: str
@@ -37,6 +38,20 @@ class Attempts(TypedDict):
     attempts: Optional[List[Attempt]]
     job: int
     schema: str
+
+
+class Band(TypedDict):
+    at: str
+    high: float
+    low: float
+    median: float
+
+
+class Bucket(TypedDict):
+    at: str
+    max: float
+    mean: float
+    min: float
 
 
 class Calibrating(TypedDict):
@@ -191,6 +206,19 @@ class Estimate(_Estimate, total=False):
     notes: Optional[List[str]]
     older: int
     ref: str
+    start: Within
+
+
+class _Expected(TypedDict):
+    gpus: int
+    id: int
+    name: str
+    ref: str
+    state: str
+
+
+class Expected(_Expected, total=False):
+    end: Within
     start: Within
 
 
@@ -350,6 +378,22 @@ class Nodes(TypedDict):
     unit: str
 
 
+class _Outlook(TypedDict):
+    at: str
+    busy: Optional[List[Band]]
+    draws: int
+    jobs: Optional[List[Expected]]
+    known: bool
+    queue: Optional[List[Band]]
+    schema: str
+    seq: int
+
+
+class Outlook(_Outlook, total=False):
+    rests_on: str
+    until: str
+
+
 class Resize(TypedDict, total=False):
     gpus_max: int
     gpus_min: int
@@ -360,6 +404,7 @@ class _Remedy(TypedDict):
     change: str
     displaces: Optional[List[int]]
     gpus: Optional[List[str]]
+    id: str
     text: str
     value: str
 
@@ -367,6 +412,25 @@ class _Remedy(TypedDict):
 class Remedy(_Remedy, total=False):
     command: str
     resize: Resize
+
+
+class Remedied(TypedDict):
+    job: Job
+    remedy: Remedy
+    schema: str
+
+
+_SeriesWords = TypedDict("_SeriesWords", {"from": str}, total=False)
+
+
+class Series(_SeriesWords):
+    known: bool
+    name: str
+    points: Optional[List[Bucket]]
+    schema: str
+    to: str
+    unit: str
+    width_s: float
 
 
 class _Submission(TypedDict):
@@ -389,6 +453,56 @@ class _Submitted(TypedDict):
 class Submitted(_Submitted, total=False):
     dry: bool
     rests_on: str
+
+
+class UseRemedy(TypedDict):
+    id: str
+
+
+class _UserFigures(TypedDict):
+    failed: int
+    finished: int
+    gpu_hours: float
+    jobs: int
+    lost_gpu_hours: float
+    mean_wait_s: float
+    preempted: int
+    share: float
+    user: str
+
+
+class UserFigures(_UserFigures, total=False):
+    energy_kwh: float
+
+
+_UsersWords = TypedDict("_UsersWords", {"from": str}, total=False)
+
+
+class Users(_UsersWords):
+    gpu_hours: float
+    schema: str
+    to: str
+    users: Optional[List[UserFigures]]
+
+
+class _WhatIf(TypedDict):
+    id: str
+    of: int
+    schema: str
+    seq: int
+    simulated: int
+    state: str
+    systems: Optional[List[str]]
+
+
+class WhatIf(_WhatIf, total=False):
+    error: str
+    result: Any
+    system: str
+
+
+class WhatIfQuestion(TypedDict, total=False):
+    systems: Optional[List[str]]
 
 
 class _Why(TypedDict):
