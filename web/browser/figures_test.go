@@ -99,7 +99,7 @@ func TestHostileNames(t *testing.T) {
 	b := open(t, 1280, 900, false)
 	b.show(report(t, args...))
 	for _, hash := range []string{"#/compare", "#/time?by=user", "#/time?by=model&level=jobs", "#/jobs", "#/job?id=0",
-		"#/job?id=8", "#/losses", "#/people", "#/about"} {
+		"#/job?id=8", "#/losses", "#/people", "#/decision", "#/whatif", "#/about"} {
 		b.goTo(hash)
 	}
 	b.goTo("#/jobs")

@@ -1,6 +1,6 @@
 // By what bars are coloured: the seven largest groups have a hue, all others are neutral.
 
-import { count } from "./format";
+import { count, held, many } from "./format";
 import type { Gantt, Report } from "./model";
 import { blend, pixel, type Palette } from "./palette";
 
@@ -23,7 +23,7 @@ export function keyOf(r: Report, g: Gantt, by: Colouring, i: number): string {
     case "class":
       return r.jobs.class[job] || "no class";
     case "width":
-      return `${a.width[i]} GPU${a.width[i] === 1 ? "" : "s"}`;
+      return many(a.width[i], held());
     case "outcome":
       return a.live[i] ? "under way" : r.head.outcomes[a.outcome[i]] || "unknown";
     case "reason":

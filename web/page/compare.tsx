@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { Figure, Grid, Plot } from "./charts";
-import { change as delta, count, percent, span, trim } from "./format";
+import { change as delta, count, held, percent, span, trim, u } from "./format";
 import type { Report, Result } from "./model";
 import { cdf, onOneAxis, quantile, splitOf } from "./split";
 import { go, link } from "./state";
@@ -36,7 +36,7 @@ export function Compare({ report }: { report: Report }) {
         {(report.head.facts ?? []).map((f) => [<dt key={f.name}>{f.name}</dt>, <dd key={f.name + "."}><bdi>{f.text}</bdi></dd>])}
       </dl>
       <Grid
-        id="headline" head={["system", ...shown.map((c) => c.name)]}
+        id="headline" head={["system", ...shown.map((c) => c.name.replace("GPU", held()))]}
         rows={systems.map((s, i) => [
           <a href={link(report.systems[i].gantt ? "time" : "jobs", { sys: i })}>{s.name}</a>,
           ...shown.map((c) => (
@@ -136,7 +136,7 @@ function Gains({ report }: { report: Report }) {
         </div>
       )}
       <Grid
-        head={["job", "GPUs", names[0], names[other], "difference", "waiting", "starts, stops", "redone", "work"]}
+        head={["job", u`GPUs`, names[0], names[other], "difference", "waiting", "starts, stops", "redone", "work"]}
         rows={rows.ends.map(({ j, d, was, now }) => [
           <a href={link("job", { id: j, sys: other })} onClick={() => go("job", { id: j, sys: other })}>{report.jobs.name[j]}</a>,
           count(report.jobs.gpus[j]), span(was.jct), span(now.jct), signed(d), signed(now.queue - was.queue),

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { Figure, Grid, Plot } from "./charts";
-import { at, count, many, percent, span, ticks, trim } from "./format";
+import { at, count, many, percent, span, ticks, trim, u } from "./format";
 import type { Report, System } from "./model";
 import { light, night } from "./palette";
 import { chosen, dark, link } from "./state";
@@ -108,7 +108,7 @@ function Dearest({ report, system }: { report: Report; system: System }) {
   return (
     <Figure title="The dearest jobs" says={`${many(list.length, "job")} drew ${percent(share)} of what jobs drew.${price > 0 ? " Their cost is at the mean price of a kWh of this run." : ""}`}>
       <Grid
-        id="dearest" head={["job", "user", "model", "GPUs", "GPU-hours", "kWh", "share", ...(price > 0 ? ["cost of energy"] : [])]}
+        id="dearest" head={["job", "user", "model", u`GPUs`, u`GPU-hours`, "kWh", "share", ...(price > 0 ? ["cost of energy"] : [])]}
         rows={list.map((j) => [
           <a href={link("job", { id: j, sys: chosen.value })}>{report.jobs.name[j].slice(0, 60) || "–"}</a>, <bdi>{report.jobs.user[j].slice(0, 40) || "–"}</bdi>,
           <bdi>{report.jobs.model[j].slice(0, 40) || "–"}</bdi>, count(report.jobs.gpus[j]), trim(o.service[j] / 3600, 4),

@@ -32,6 +32,26 @@ export function many(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 }
 
+let unit = "GPU"; // what jobs hold
+
+/** setUnit has texts speak of what jobs hold here: GPUs, or slots. */
+export function setUnit(word: string | undefined): void {
+  unit = word || "GPU";
+}
+
+/** held is the word of what jobs hold. */
+export const held = () => unit;
+
+/** u is a text that says GPU where what jobs hold is meant. What is put into it stays as it is. */
+export function u(text: TemplateStringsArray, ...values: unknown[]): string {
+  return text.map((part, i) => part.replaceAll("GPU", unit) + (i < values.length ? String(values[i]) : "")).join("");
+}
+
+/** title is a text with a capital at its start. */
+export function title(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 /** whole takes away what sums of seconds leave behind: times are whole multiples of the unit. */
 export function whole(s: number, unit: number): number {
   return Math.round(s / unit) * unit;
@@ -50,6 +70,13 @@ export function change(now: number, was: number): string {
 }
 
 let origin = NaN; // of a host that is live: seconds since 1970; NaN = times are since the start of a run
+
+/** signedPercent writes a relative difference with one digit: +3.1%. */
+export function signedPercent(x: number): string {
+  if (!Number.isFinite(x)) return "–";
+  const p = Math.round(x * 1000) / 10;
+  return (p > 0 ? "+" : p < 0 ? "−" : "±") + Math.abs(p).toFixed(1) + "%";
+}
 
 /** setOrigin has times shown as those of the clock. */
 export function setOrigin(seconds: number): void {

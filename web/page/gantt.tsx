@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { SIDE } from "./charts";
 import { colour, type Colouring } from "./colouring";
-import { at, span, ticks } from "./format";
+import { at, held, many, span, ticks, u } from "./format";
 import type { Gantt, Report } from "./model";
 import { MIGRATED, NO_START, RESIZED } from "./model";
 import { lanesOf, levelOf, Painter, type Lanes, type Level, type View } from "./paint";
@@ -49,7 +49,7 @@ export function sentence(r: Report, g: Gantt, i: number): string {
   const how = a.live[i] ? "is under way" : `ended ${r.head.outcomes[a.outcome[i]] || "in an unknown way"}`;
   const lost = a.stop[i] - a.kept[i];
   const by = a.other[i] >= 0 && r.head.reasons[a.reason[i]] === "preempted" ? ` by ${r.jobs.name[a.other[i]]}` : "";
-  return `Job ${r.jobs.name[job]}, attempt ${a.number[i]}: ${a.width[i]} GPU${a.width[i] === 1 ? "" : "s"} for ` +
+  return `Job ${r.jobs.name[job]}, attempt ${a.number[i]}: ${many(a.width[i], held())} for ` +
     `${span(a.end[i] - a.start[i])} from ${at(a.start[i])}; ${how}${by}${lost > 0 ? `; ${span(lost)} of its work was lost` : ""}.`;
 }
 
@@ -157,7 +157,7 @@ export function Chart(p: Props) {
     <>
     <div
       ref={box} class="gantt" tabIndex={0} role="application" style={{ height: `${p.height}px` }}
-      aria-label={`GPUs of ${p.name} over time. Arrows move, plus and minus zoom, brackets select attempts, Enter opens one.`}
+      aria-label={u`GPUs of ${p.name} over time. Arrows move, plus and minus zoom, brackets select attempts, Enter opens one.`}
       onKeyDown={onKey} onPointerMove={onMove} onPointerLeave={() => setTip(null)}
       onPointerDown={(e) => {
         if (e.button !== 0) return;
@@ -183,7 +183,7 @@ export function Chart(p: Props) {
       )}
     </div>
     {level === "heat"
-      ? <p class="ramp quiet">GPU time in which work went on: none <i style={{ background: `linear-gradient(90deg, ${pal.ground}, ${pal.hues[0]})` }} /> all of it</p>
+      ? <p class="ramp quiet">{held()} time in which work went on: none <i style={{ background: `linear-gradient(90deg, ${pal.ground}, ${pal.hues[0]})` }} /> all of it</p>
       : <ul class="legend">
           {legend.entries.map((e) => <li key={e.name}><i style={{ background: e.colour }} /><bdi>{e.name.slice(0, 60)}</bdi></li>)}
         </ul>}

@@ -1,7 +1,7 @@
 // One job: what it was, and its life as a strip of waits and attempts.
 
 import { Figure, Grid } from "./charts";
-import { at, count, span, trim } from "./format";
+import { at, count, held, many, span, trim, u } from "./format";
 import { stateOf } from "./filter";
 import type { Gantt, Report, System } from "./model";
 import { MIGRATED, NO_START, RESIZED, SHARED } from "./model";
@@ -31,7 +31,7 @@ export function piecesOf(r: Report, s: System, job: number): Piece[] {
     add("wait", last, a.start[i], "");
     const work = a.work[i] >= 0 ? Math.min(a.work[i], a.stop[i]) : a.stop[i], kept = Math.max(a.kept[i], work);
     add("start", a.start[i], work, "");
-    add("work", work, kept, `${a.width[i]} GPU${a.width[i] === 1 ? "" : "s"}`);
+    add("work", work, kept, many(a.width[i], held()));
     add("redone", kept, a.stop[i], "lost");
     add("stop", a.stop[i], a.end[i], "");
     last = a.end[i];
@@ -49,11 +49,11 @@ export function Job({ report }: { report: Report }) {
   const j = report.jobs, split = splitOf(report, system, id), range = j.fewest[id] === j.most[id] ? "" : `, ${j.fewest[id]} to ${j.most[id]} allowed`;
   const facts: [string, string][] = [
     ["state", live ? "" : stateOf(report, system, id)], ["user", j.user[id]], ["model", j.model[id]], ["class", j.class[id]],
-    ["GPUs", `${j.gpus[id]} asked for${range}`], ["submitted", at(j.submit[id])],
+    [u`GPUs`, `${j.gpus[id]} asked for${range}`], ["submitted", at(j.submit[id])],
     ["deadline", j.deadline[id] > 0 ? at(j.deadline[id]) : ""], ["finished", at(system.outcomes.finish[id])],
     ["JCT", span(split.jct)], ["waited", span(split.queue)], ["starts, stops", span(split.restarts)], ["redone", span(split.redone)],
-    ["worked", span(split.work)], ["GPU-hours", trim(system.outcomes.service[id] / 3600, 4)],
-    ["lost to others", system.outcomes.lost[id] > 0 ? trim(system.outcomes.lost[id] / 3600, 3) + " GPU-hours" : ""],
+    ["worked", span(split.work)], [u`GPU-hours`, trim(system.outcomes.service[id] / 3600, 4)],
+    ["lost to others", system.outcomes.lost[id] > 0 ? trim(system.outcomes.lost[id] / 3600, 3) + u` GPU-hours` : ""],
   ];
   return (
     <>
@@ -119,11 +119,12 @@ function Attempts({ report, gantt, id }: { report: Report; gantt: Gantt; id: num
   return (
     <Figure title="Its attempts" says={`${count(list.length)} attempt${list.length === 1 ? "" : "s"}.`}>
       <Grid
-        head={["attempt", "from", "for", "GPUs", "which", "ended", "decision", "by", "lost", "marks"]}
+        head={["attempt", "from", "for", u`GPUs`, "which", "ended", "decision", "event", "by", "lost", "marks"]}
         rows={list.slice(0, 500).map((i) => [
           <a href={link("time", { sys: chosen.value, pick: i, t0: a.start[i] - (a.end[i] - a.start[i]) - 1, t1: a.end[i] + (a.end[i] - a.start[i]) + 1 })}>{a.number[i]}</a>,
           at(a.start[i]), span(a.end[i] - a.start[i]), count(a.width[i]), gpusOf(gantt, i),
           a.live[i] ? "under way" : report.head.outcomes[a.outcome[i]], report.head.reasons[a.reason[i]],
+          a.given[i] > 0 ? <a href={link("decision", { seq: a.given[i], sys: chosen.value || undefined })}>{a.given[i]}</a> : "",
           a.other[i] >= 0 ? <a href={link("job", { id: a.other[i], sys: chosen.value })}><bdi>{report.jobs.name[a.other[i]]?.slice(0, 60)}</bdi></a> : "",
           a.stop[i] > a.kept[i] ? span(a.stop[i] - a.kept[i]) : "", marks(i),
         ])}

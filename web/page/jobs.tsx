@@ -1,7 +1,7 @@
 // All jobs: only the rows that are seen are built.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { at, count, span, trim } from "./format";
+import { at, count, held, span, trim } from "./format";
 import { numberOf, parse, stateOf } from "./filter";
 import type { Report, System } from "./model";
 import { change, chosen, go, link, place } from "./state";
@@ -83,7 +83,7 @@ export function Jobs({ report }: { report: Report }) {
       <div class="bar">
         <input id="search" type="search" value={q} placeholder="user:ann state:failed gpus>4 wait>3600 name" aria-label="Filter"
           onInput={(e) => change({ q: e.currentTarget.value })} />
-        <span class="quiet" id="shown">{count(list.length)} of {count(report.jobs.n)} jobs, {trim(hours, 5)} GPU-hours</span>
+        <span class="quiet" id="shown">{count(list.length)} of {count(report.jobs.n)} jobs, {trim(hours, 5)} {held()}-hours</span>
         <button onClick={() => save(report, system, list)}>save as CSV</button>
       </div>
       <div class="rows" role="table" aria-label="Jobs" aria-rowcount={list.length}>
@@ -92,7 +92,7 @@ export function Jobs({ report }: { report: Report }) {
             <span key={c.key} role="columnheader" class={typeof c.value(report, system, 0) === "string" ? "" : "num"}
               aria-sort={sort === c ? (down ? "descending" : "ascending") : "none"}>
               <button onClick={() => change({ sort: c.key, down: sort === c && !down ? 1 : undefined })}>
-                {c.name}{sort === c ? (down ? " ↓" : " ↑") : ""}
+                {c.name.replace("GPU", held())}{sort === c ? (down ? " ↓" : " ↑") : ""}
               </button>
             </span>
           ))}

@@ -2,6 +2,7 @@
 // page is sent with every request as a bearer, never as a cookie: all ports of a machine share cookies.
 
 import { signal } from "@preact/signals";
+import { setUnit } from "./format";
 import { parseHistory, type History, type Report } from "./model";
 
 export interface Row {
@@ -163,6 +164,9 @@ export function may(user: string | undefined): boolean {
   return mayAll() || (by !== "look" && me?.role === "user" && !!user && user === me.you);
 }
 
+/** looking reports whether this page only looks, whoever asks. */
+export const looking = () => by === "look";
+
 /** mayAll reports whether the one who asks may change what is no one's. */
 export const mayAll = () => by !== "look" && info.value?.role === "admin";
 
@@ -184,6 +188,7 @@ function words(r: Row, unit: string): string {
 }
 
 function take(kind: string, c: Change): void {
+  setUnit(c.unit);
   const old = kind === "delta" ? board.value : null, jobs = new Map(old?.jobs ?? []);
   if (old) {
     const fresh = (c.jobs ?? []).map((r) => ({ at: c.now, id: r.id, text: `${r.name || "job"} #${r.id}: ${words(r, c.unit)}` }));

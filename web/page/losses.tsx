@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { Figure, Grid } from "./charts";
-import { at, percent, ticks, trim } from "./format";
+import { at, percent, ticks, trim, u } from "./format";
 import type { Losses as Doc, Report } from "./model";
 import { blend, light, lossColours, night, type Palette } from "./palette";
 import { chosen, dark } from "./state";
@@ -36,8 +36,8 @@ function Bars({ report, pal }: { report: Report; pal: Palette }) {
     .sort((a, b) => b.part - a.part)[0];
   return (
     <Figure
-      title="Every GPU-hour" says={best ? `The largest useful share is that of ${best.name}: ${percent(best.part)}. Each bar is all GPU-hours of a run.` : "No time passed."}
-      head={["class", ...report.systems.filter((s) => s.head.losses).map((s) => s.head.name + ", GPU-h")]}
+      title={u`Every GPU-hour`} says={best ? u`The largest useful share is that of ${best.name}: ${percent(best.part)}. Each bar is all GPU-hours of a run.` : "No time passed."}
+      head={["class", ...report.systems.filter((s) => s.head.losses).map((s) => s.head.name + u`, GPU-h`)]}
       rows={[...words.map((w, c) => [lossColours[w]?.title ?? w, ...report.systems.filter((s) => s.head.losses).map((s) => trim(s.head.losses!.classes[c], 7))]),
         ["all", ...report.systems.filter((s) => s.head.losses).map((s) => trim(s.head.losses!.gpu_hours, 7))]]}
     >
@@ -72,11 +72,11 @@ function One({ doc, words, pal, name }: { doc: Doc; words: string[]; pal: Palett
   return (
     <>
       <Grid
-        id="losses" head={["class", "GPU-hours", "share", "what it is"]}
+        id="losses" head={["class", u`GPU-hours`, "share", "what it is"]}
         rows={[...rows.map((r) => [
           lossColours[r.w].title, <span data-class={r.w} data-value={r.hours}>{trim(r.hours, 6)}</span>,
           percent(r.hours / doc.gpu_hours), lossColours[r.w].explains,
-        ]), ["all", <span data-class="all" data-value={doc.gpu_hours}>{trim(doc.gpu_hours, 6)}</span>, "100%", "GPUs × time"]]}
+        ]), ["all", <span data-class="all" data-value={doc.gpu_hours}>{trim(doc.gpu_hours, 6)}</span>, "100%", u`GPUs × time`]]}
       />
       <Over doc={doc} words={words} pal={pal} name={name} />
     </>
@@ -107,8 +107,8 @@ function Over({ doc, words, pal, name }: { doc: Doc; words: string[]; pal: Palet
   if (n === 0) return null;
   const end = doc.from_s + n * doc.width_s;
   return (
-    <Figure title={`Over time, under ${name}`} says={`From ${at(doc.from_s)} to ${at(doc.to_s)}; each step is ${trim(doc.width_s / 60, 3)} minutes of all GPUs.`}>
-      <svg class="over" viewBox={`0 0 ${W} ${H}`} preserveAspectRatio="none" role="img" aria-label={`Classes of GPU time over time under ${name}`}>
+    <Figure title={`Over time, under ${name}`} says={u`From ${at(doc.from_s)} to ${at(doc.to_s)}; each step is ${trim(doc.width_s / 60, 3)} minutes of all GPUs.`}>
+      <svg class="over" viewBox={`0 0 ${W} ${H}`} preserveAspectRatio="none" role="img" aria-label={u`Classes of GPU time over time under ${name}`}>
         {shapes.map((s) => <polygon key={s.w} points={s.points} fill={colourOf(pal, s.w)}><title>{lossColours[s.w].title}</title></polygon>)}
       </svg>
       <div class="axis">

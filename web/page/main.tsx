@@ -12,17 +12,19 @@ import { Job } from "./job";
 import { Jobs } from "./jobs";
 import { Losses } from "./losses";
 import { DoorScreen } from "./door";
+import { Decision } from "./decision";
 import { board, contact, enter, info, keepPast, past, wrong } from "./live";
 import type { Report } from "./model";
 import { read } from "./model";
 import { People } from "./people";
 import { chosen, dark, go, link, live, offer, place, said, screens } from "./state";
 import { Time } from "./time";
+import { WhatIf } from "./whatif";
 import { Yard } from "./yard";
 
 const titles: Record<string, string> = {
-  yard: "Yard", compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People",
-  energy: "Energy", calibration: "Calibration", figures: "Figures", frontier: "Frontier", about: "About",
+  yard: "Yard", compare: "Compare", time: "Time", jobs: "Jobs", losses: "Losses", people: "People", decision: "Decision",
+  whatif: "What if", energy: "Energy", calibration: "Calibration", figures: "Figures", frontier: "Frontier", about: "About",
 };
 
 const keys: [string, string][] = [
@@ -49,6 +51,10 @@ function Screen({ report }: { report: Report }) {
       return <Figures report={report} />;
     case "frontier":
       return <Frontier report={report} />;
+    case "decision":
+      return <Decision report={report} />;
+    case "whatif":
+      return <WhatIf report={report} />;
     case "about":
       return <About report={report} />;
   }
@@ -67,6 +73,7 @@ function Past() {
 function Live() {
   if (contact.value === "unknown") return <DoorScreen />;
   if (place.value.screen === "calibration") return <Calibration />;
+  if (place.value.screen === "whatif") return <WhatIf />;
   return place.value.screen === "yard" ? <Yard /> : <Past />;
 }
 
@@ -81,7 +88,7 @@ function Contact() {
   );
 }
 
-function App({ title, children }: { title: (screen: string) => string; children: ComponentChildren }) {
+function App({ title, children }: { title: (screen: string) => string | null; children: ComponentChildren }) {
   const [help, setHelp] = useState(false);
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
@@ -115,7 +122,7 @@ function App({ title, children }: { title: (screen: string) => string; children:
       <header>
         <b>Trainyard</b>
         <nav aria-label="Screens">
-          {screens.map((s) => (
+          {screens.filter((s) => title(s) !== null).map((s) => (
             <a key={s} href={link(s, { sys: chosen.value || undefined })} aria-current={s === screen ? "page" : undefined}>
               {title(s)}
             </a>
@@ -152,7 +159,7 @@ async function start(): Promise<void> {
     if (report.systems.length === 0) offer([...(h.plan ? ["frontier"] : []), ...(h.tables ? ["figures"] : []), "about"]);
     root.replaceChildren();
     render(
-      <App title={(s) => (s === "compare" && alone ? "Summary" : titles[s])}>
+      <App title={(s) => (s === "compare" && alone ? "Summary" : s === "whatif" && !h.whatif ? null : titles[s])}>
         {h.kept && <p class="note" id="kept">{h.kept.says}</p>}
         {report.jobs.n === 0 && report.systems.length > 0 ? <p class="note">There are no jobs in this report.</p> : <Screen report={report} />}
       </App>, root);

@@ -1,7 +1,8 @@
 // What a report holds, as the page uses it. Times are seconds since the origin of the run.
 
 import { decode, type Ints, type Table } from "./columns";
-import { setOrigin } from "./format";
+import { setOrigin, setUnit } from "./format";
+import type { WhatIfDoc } from "./whatif";
 
 export interface Result {
   jobs: number;
@@ -99,6 +100,8 @@ export interface Head {
   outcomes: string[];
   classes: string[];
   gpu_types: string[] | null;
+  unit?: string; // what jobs hold, where that is no GPU
+  whatif?: WhatIfDoc;
 }
 
 export interface Jobs {
@@ -129,6 +132,7 @@ export interface Attempts {
   reason: Ints;
   other: Ints; // job, -1 = none
   batch: Ints;
+  given: Ints; // number of the event by which it got its GPUs, 0 = unknown
   marks: Ints;
   width: Int32Array;
   firstRun: Int32Array; // n + 1 of them
@@ -265,7 +269,7 @@ function readAttempts(t: Table, runs: Table, unit: number, to: number): Attempts
   for (let i = 0; i < n; i++) other[i]--;
   return {
     n, job: t.ints("job"), number: t.ints("number"), start, end, live, work: since(t.ints("work"), start, unit), kept, stop,
-    outcome: t.ints("outcome"), reason: t.ints("reason"), other, batch: t.ints("batch"), marks: t.ints("marks"), width,
+    outcome: t.ints("outcome"), reason: t.ints("reason"), other, batch: t.ints("batch"), given: t.ints("given"), marks: t.ints("marks"), width,
     firstRun, runFirst: runs.ints("first"), runCount,
   };
 }
@@ -343,6 +347,7 @@ export async function parseHistory(doc: History): Promise<Report> {
 
 /** build makes a report of its parts. now is when a run that goes on was seen, 0 = it is over. */
 async function build(head: Head, packedJobs: string, packedSystems: string[], now: number): Promise<Report> {
+  setUnit(head.unit);
   const packed = await decode("jobs", packedJobs);
   const jobs = readJobs(packed.get("jobs")!, head.unit_s);
   let from = Infinity, to = now;

@@ -1,7 +1,7 @@
 // What each user got.
 
 import { Grid } from "./charts";
-import { count, many, percent, span, trim } from "./format";
+import { count, held, many, percent, span, trim, u } from "./format";
 import type { Report } from "./model";
 import { chosen, link } from "./state";
 import { SystemChoice } from "./time";
@@ -51,9 +51,9 @@ export function People({ report }: { report: Report }) {
     <>
       <h1>People</h1>
       <SystemChoice report={report} />
-      <p>{many(rows.length, "user")}; {rows[0].user || "jobs without a user"} had most GPU time, {percent(all > 0 ? rows[0].hours / all : 0)}. Mean waits are over finished jobs.</p>
+      <p>{many(rows.length, "user")}; {rows[0].user || "jobs without a user"} had most {held()} time, {percent(all > 0 ? rows[0].hours / all : 0)}. Mean waits are over finished jobs.</p>
       <Grid
-        head={["user", "jobs", "finished", "GPU-hours", "share", "mean wait", "preempted", "lost, GPU-h", ...(powered ? ["kWh"] : [])]}
+        head={["user", "jobs", "finished", u`GPU-hours`, "share", "mean wait", "preempted", u`lost, GPU-h`, ...(powered ? ["kWh"] : [])]}
         rows={rows.slice(0, 500).map((r) => [
           <a href={link("jobs", { sys: chosen.value, q: `user:${/\s/.test(r.user) ? JSON.stringify(r.user) : r.user}` })}>{r.user || "–"}</a>,
           count(r.jobs), count(r.finished), trim(r.hours, 5), percent(all > 0 ? r.hours / all : 0),

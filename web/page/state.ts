@@ -10,7 +10,7 @@ export interface Place {
 /** live is how a live page comes by its key; "" = it is a file. */
 export const live = document.getElementById("page")?.dataset.live ?? "";
 
-export const screens: string[] = [live ? "yard" : "compare", "time", "jobs", "losses", "people", "energy", ...(live ? ["calibration"] : []), "about"];
+export const screens: string[] = [live ? "yard" : "compare", "time", "jobs", "losses", "people", "energy", "decision", "whatif", ...(live ? ["calibration"] : []), "about"];
 
 function parse(hash: string): Place {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");

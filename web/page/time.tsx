@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { Figure, Plot } from "./charts";
 import { Coming } from "./coming";
 import { colour, colourings, type Colouring } from "./colouring";
-import { at, count, many, percent, span, ticks, trim } from "./format";
+import { at, count, held, many, percent, span, ticks, title, trim, u } from "./format";
 import { Chart, type Range } from "./gantt";
 import type { Report, System } from "./model";
 import type { Level } from "./paint";
@@ -26,7 +26,7 @@ export function NoGPUs({ system }: { system: System }) {
   return (
     <p class="note">
       {system.head.engine === "trainyard"
-        ? "This run recorded no GPUs."
+        ? u`This run recorded no GPUs.`
         : `${system.head.name} was computed by ${system.head.engine}, a simulator of its own that knows no GPUs: there are its jobs alone.`}
     </p>
   );
@@ -75,10 +75,10 @@ function Charts({ report, system, args }: { report: Report; system: System; args
         )}
       </div>
       <Figure
-        title={`GPUs of ${system.head.name}`}
-        says={`${many(g.attempts.n, "attempt")} of ${many(report.jobs.n, "job")} on ${many(g.rows, "GPU")} of ` +
+        title={title(u`GPUs of ${system.head.name}`)}
+        says={`${many(g.attempts.n, "attempt")} of ${many(report.jobs.n, "job")} on ${many(g.rows, held())} of ` +
           `${many(g.nodes.length, "node")}; work went on in ${percent(busy)} of their time. Pale: starting or stopping. Striped: lost later. Hatched: no job may use it.`}
-        head={[by, "GPU-hours"]} rows={legend.entries.map((e) => [e.name, trim(e.hours, 5)])}
+        head={[by, u`GPU-hours`]} rows={legend.entries.map((e) => [e.name, trim(e.hours, 5)])}
       >
         <Chart report={report} gantt={g} sys={chosen.value} name={system.head.name} range={range} onRange={set} by={by} level={level}
           height={height} selected={selected} onSelect={(i) => change({ pick: i < 0 ? undefined : i })} />
@@ -109,19 +109,19 @@ function Series({ system, range }: { system: System; range: Range }) {
   }, [s]);
   const step = (v: number[]) => [...v, v.length > 0 ? v[v.length - 1] : 0];
   const held = useMemo(() => [
-    { name: "GPUs there", hue: 4, values: step(s.gpus), step: true },
+    { name: u`GPUs there`, hue: 4, values: step(s.gpus), step: true },
     { name: "held by jobs", hue: 0, values: step(s.held), step: true, fill: true },
   ], [s]);
   const queue = useMemo(() => [
     { name: "jobs that wait", hue: 1, values: step(s.queue), step: true, fill: true },
-    { name: "GPUs they ask for", hue: 2, values: step(s.asked), step: true },
+    { name: u`GPUs they ask for`, hue: 2, values: step(s.asked), step: true },
   ], [s]);
   const watts = useMemo(() => [{ name: "W", hue: 3, values: step(s.watts ?? []), step: true, fill: true }], [s]);
   const common = { x, range: [range.t0, range.t1] as [number, number], xText: at, xTicks: ticks, height: 130 };
   const mean = (v: number[]) => (v.length > 0 ? v.reduce((a, b) => a + b, 0) / v.length : 0);
   return (
     <>
-      <Figure title="GPUs held" says={`${trim(mean(s.held), 3)} of ${trim(mean(s.gpus), 3)} GPUs on average.`}>
+      <Figure title={title(u`GPUs held`)} says={u`${trim(mean(s.held), 3)} of ${trim(mean(s.gpus), 3)} GPUs on average.`}>
         <Plot {...common} lines={held} yText={(v) => trim(v, 3)} />
       </Figure>
       <Figure title="Queue" says={`${trim(mean(s.queue), 3)} jobs waited on average, ${count(Math.max(0, ...s.queue))} at most.`}>

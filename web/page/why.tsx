@@ -3,12 +3,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Act } from "./act";
 import { Grid } from "./charts";
-import { clock, count, many, span, trim } from "./format";
-import { ask, board, can, events, get, may, type Row, type Within } from "./live";
+import { clock, count, many, span, trim, u } from "./format";
+import { ask, board, can, events, get, may, mayAll, type Row, type Within } from "./live";
 import { link } from "./state";
 import { within } from "./yard";
 
 interface Remedy {
+  id: string;
   text: string;
   change: string;
   value: string;
@@ -100,7 +101,7 @@ function Buttons({ id, row, doc }: { id: number; row: Row; doc: WhyDoc }) {
   const stake = doc.at_stake_s ? `${span(doc.at_stake_s)} of its work since the last save are lost.` : holds ? "Work since its last save is lost." : "It has not started: no work is lost.";
   const gains = holds ? `${many(row.gpus.length, doc.unit)} become${row.gpus.length === 1 ? "s" : ""} free for others.` : undefined;
   const list: { verb: string; loses: string; gains?: string }[] = [];
-  if (row.state === "held") list.push({ verb: "resume", loses: "It waits for GPUs again." });
+  if (row.state === "held") list.push({ verb: "resume", loses: u`It waits for GPUs again.` });
   else list.push({ verb: "pause", loses: `${stake} It waits until it is resumed.`, gains });
   if (holds) list.push({ verb: "requeue", loses: `${stake} It waits for another attempt.`, gains });
   list.push({ verb: "cancel", loses: `${stake} It ends for good.`, gains });
@@ -139,15 +140,15 @@ function Remedies({ id, row, doc }: { id: number; row: Row; doc: WhyDoc }) {
       <ul>
         {doc.remedies.map((r, i) => {
           const other = r.change === "requeue" ? Number(r.value) : -1, target = other >= 0 ? board.value?.jobs.get(other) : row;
-          const allowed = other >= 0 ? may(target?.user) && can("requeue") : may(row.user) && can("resize") && !!r.resize;
-          const takes = r.displaces.length > 0 ? `Takes GPUs from ${r.displaces.map(name).join(", ")}.` : "Takes GPUs from no one.";
+          const allowed = can("remedy") && may(row.user) && (other >= 0 ? may(target?.user) : r.change === "undrain" ? mayAll() : !!r.resize);
+          const takes = r.displaces.length > 0 ? u`Takes GPUs from ${r.displaces.map(name).join(", ")}.` : u`Takes GPUs from no one.`;
           return (
             <li key={i}>
               <bdi>{r.text}</bdi>{" "}
-              {allowed && target && (
-                <Act verb="remedy" label={other >= 0 ? `requeue ${name(other)}` : `resize to ${r.value}`} about={`${row.name || "job"} #${id}`}
-                  path={other >= 0 ? `/v1/jobs/${other}/requeue` : `/v1/jobs/${encodeURIComponent(row.ref)}/resize`} body={other >= 0 ? undefined : r.resize}
-                  command={r.command ?? ""} loses={takes} gains={`${row.name || "The job"} starts on ${r.gpus.join(" ")}, as tried on a copy.`} tag={tagOf(target)} />
+              {allowed && (
+                <Act verb="remedy" label={other >= 0 ? `requeue ${name(other)}` : r.change === "undrain" ? `undrain ${r.value}` : `resize to ${r.value}`} about={`${row.name || "job"} #${id}`}
+                  path={`/v1/jobs/${encodeURIComponent(row.ref)}/remedy`} body={{ id: r.id }}
+                  command={r.command ?? ""} loses={takes} gains={`${row.name || "The job"} starts on ${r.gpus.join(" ")}, as tried on a copy. It is tried again first.`} tag={tagOf(row)} />
               )}
               {!allowed && r.command && <code>{r.command}</code>}
             </li>
