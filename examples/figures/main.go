@@ -36,8 +36,10 @@ func main() {
 	flag.BoolVar(&a.follow, "follow", false, "show what changes, until it is interrupted")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := a.show(ctx, os.Stdout); err != nil && ctx.Err() == nil {
+	err := a.show(ctx, os.Stdout)
+	interrupted := ctx.Err() != nil
+	stop()
+	if err != nil && !interrupted {
 		fmt.Fprintln(os.Stderr, "figures:", err)
 		os.Exit(1)
 	}
