@@ -70,7 +70,7 @@ var checks = []check{
 	{"users", pastCheck(pastSuite.users)}, {"series", pastCheck(pastSuite.series)},
 	{"forecast", pastCheck(pastSuite.forecast)}, {"remedy", pastCheck(pastSuite.remedy)},
 	{"whatif", pastCheck(pastSuite.whatif)}, {"whatif-state", pastCheck(pastSuite.whatif)},
-	{"whatif-cancel", pastCheck(pastSuite.whatif)},
+	{"whatif-cancel", pastCheck(pastSuite.whatif)}, {"calibration", pastCheck(pastSuite.calibration)},
 }
 
 // Run holds the host that open starts to the contract.

@@ -127,3 +127,21 @@ func (s pastSuite) whatif(t *testing.T) {
 	s.refused(t, http.MethodGet, "/v1/whatif/none", "", "no-whatif", http.StatusNotFound, api.ErrNoWhatIf)
 	s.refused(t, http.MethodPost, "/v1/whatif/none/cancel", "", "no-whatif", http.StatusNotFound, api.ErrNoWhatIf)
 }
+
+// calibration checks that rows of all systems are there, and add up.
+func (s pastSuite) calibration(t *testing.T) {
+	var doc api.Calibration
+	s.document(t, "/v1/calibration", &doc)
+	if doc.Schema != "trainyard.calibration/v1" || doc.Kept > doc.Most || len(doc.Rows) < 2 {
+		t.Errorf("%+v, want starts and ends of all systems", doc)
+	}
+	for _, r := range doc.Rows {
+		sum := 0
+		for _, n := range r.PIT {
+			sum += n
+		}
+		if sum != r.Judged || r.Early+r.Inside+r.Late != r.Judged {
+			t.Errorf("%+v does not add up", r)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (p *past) calibration(ctx context.Context, _ *nothing) (api.Calibration, er
 		j.now = p.now()
 		_, jobs := p.s.o.Host.Result()
 		j.jobs = slices.Clone(jobs)
-		j.starts(c.Timeline().Attempts)
+		j.starts(c.Timeline().Snapshot(j.now).Attempts)
 	})
 	if err != nil {
 		return api.Calibration{}, err
