@@ -52,20 +52,32 @@ func (b *jobs) add(user int32, done bool) *live {
 		return nil
 	}
 	b.undone++
+	place := b.take()
+	b.at = append(b.at, place)
+	return b.live[place]
+}
+
+// reopen takes a job up again that was dropped. It stays done.
+func (b *jobs) reopen(id sched.JobID) {
+	place := b.take()
+	b.at[id], b.live[place].done = place, true
+}
+
+// take returns a place in live, with nothing known there.
+func (b *jobs) take() int32 {
 	l := new(live)
 	if n := len(b.again); n > 0 {
 		l, b.again = b.again[n-1], b.again[:n-1]
 	}
 	l.index = -1
-	place := int32(len(b.live))
 	if n := len(b.spare); n > 0 {
-		place, b.spare = b.spare[n-1], b.spare[:n-1]
+		place := b.spare[n-1]
+		b.spare = b.spare[:n-1]
 		b.live[place] = l
-	} else {
-		b.live = append(b.live, l)
+		return place
 	}
-	b.at = append(b.at, place)
-	return l
+	b.live = append(b.live, l)
+	return int32(len(b.live) - 1)
 }
 
 // over reports whether a job is done and nothing is open of it.

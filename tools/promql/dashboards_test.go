@@ -19,7 +19,6 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -93,7 +92,7 @@ func used(t *testing.T, list []string) map[string][]string {
 // matched returns the labels that a selector looks at.
 func matched(v *parser.VectorSelector) (names []string) {
 	for _, m := range v.LabelMatchers {
-		if m.Name != labels.MetricName {
+		if m.Name != model.MetricNameLabel {
 			names = append(names, m.Name)
 		}
 	}
