@@ -86,7 +86,11 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if _, failed := log.Seek(0, io.SeekStart); failed != nil {
 		return cmp.Or(err, failed)
 	}
-	failed := out.CommitRecorded(log, path, term.CommandOf(cmd), cmd.ErrOrStderr())
+	stderr := cmd.ErrOrStderr()
+	if err != nil { // which says it
+		stderr = nil
+	}
+	failed := out.CommitRecorded(log, path, term.CommandOf(cmd), stderr)
 	if bad := cmp.Or(err, failed); bad != nil {
 		return bad
 	}
