@@ -81,7 +81,7 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 			work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j),
 			trouble: troubleOf(w.reason, j), hold: holdOf(w.reason, j),
-			shown:   shown{reason: w.reason}}
+			shown: shown{reason: w.reason}}
 		if j.State != sched.Done {
 			t.live = append(t.live, id)
 		}
