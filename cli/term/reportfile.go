@@ -48,7 +48,10 @@ func (f *ReportFlags) Check() error {
 			return Usagef("--anonymous: it is about a report, and none is asked for; add --report FILE.html")
 		case f.date != "":
 			return Usagef("--date: it is about a report, and none is asked for; add --report FILE.html")
+		case f.limit != 0 && f.limit != reportLimit:
+			return Usagef("--report-limit: it is about a report, and none is asked for; add --report FILE.html")
 		}
+		return nil
 	}
 	if _, err := time.Parse(time.DateOnly, f.date); f.date != "" && err != nil {
 		return Usagef("--date %q, want a day as YYYY-MM-DD, such as 2026-11-27", f.date)

@@ -26,6 +26,9 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 	}
 	r.node("real-a", 2)
 	r.node("real-b", 1)
+	for _, name := range []string{"real-a", "real-b"} { // they are numbered as they become ready
+		eventually(t, name+" is ready", func() bool { return r.ready(name) })
+	}
 	r.decide()
 	gang := func(name string, args ...string) *v1alpha1.TrainingJob {
 		j := r.trains(name, append(args, "--checkpoint-every=0", "--checkpoint-dir="+
