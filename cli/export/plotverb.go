@@ -46,7 +46,7 @@ func styleNames() (names []string) {
 
 func newPlot() *cobra.Command {
 	var f plotFlags
-	long := "Draws a picture, without a browser, of logs of --events-out or documents of --json.\n\n"
+	long := "Draws a picture, without a browser, of logs of --events-out or of documents of\n--json.\n\n"
 	for _, k := range plot.Kinds {
 		long += fmt.Sprintf("%-9s %s\n", k.Name, strings.ReplaceAll(k.Says, "\n", " "))
 	}

@@ -29,7 +29,8 @@ type selection struct {
 // selectHelp says how jobs are selected, for the help of verbs.
 const selectHelp = `
 JOB is a number or a name, 12_3 for a task of array 12, 12_[0-9] for several,
-12_* or its name for all of them, or @GROUP for the jobs of a group that are not done.`
+12_* or its name for all of them, or @GROUP for the jobs of a group that are not
+done.`
 
 // define adds the flags.
 func (s *selection) define(cmd *cobra.Command) {

@@ -165,7 +165,7 @@ func TestDoctorFaults(t *testing.T) {
 			write(t, log, 0o600, dir, databaseFile)
 			write(t, "[{", 0o600, dir, "tokens.json")
 			return nil
-		}, "tokens", isWrong, "tokens.json: unexpected EOF"},
+		}, "tokens", isWrong, "tokens.json: line 1: the list ends early"},
 		"driver": {func(t *testing.T, dir string) []string {
 			bin := t.TempDir()
 			writeScript(t, filepath.Join(bin, "nvidia-smi"),
