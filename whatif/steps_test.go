@@ -39,7 +39,7 @@ func TestStepsLeft(t *testing.T) {
 
 // Ensure that the speed of a job is a guess from a start at a guessed rate until it is reported, or the attempt ends.
 func TestGuessed(t *testing.T) {
-	s := new(whatif.Steps)
+	s, v := new(whatif.Steps), &sched.View{Jobs: make([]sched.Job, 2)}
 	for i, c := range []struct {
 		e    sched.Event
 		want bool
@@ -51,7 +51,7 @@ func TestGuessed(t *testing.T) {
 		{sched.Event{Kind: sched.AttemptStarted, Rate: .5, Code: sched.GuessedRate}, true},
 		{sched.Event{Kind: sched.AttemptEnded}, false},
 	} {
-		s.Log(nil, &c.e)
+		s.Log(v, &c.e)
 		if s.Guessed(0) != c.want || s.Guessed(1) {
 			t.Errorf("event %d: a guess is %v, want %v", i, s.Guessed(0), c.want)
 		}
