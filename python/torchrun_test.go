@@ -56,7 +56,9 @@ func TestPlainTorchrunsMeetTheirOwn(t *testing.T) {
 	for job := range n {
 		wait := exec.CommandContext(t.Context(), binary, "wait", "--state", y.state, strconv.Itoa(job))
 		if out, failed := wait.CombinedOutput(); failed != nil {
-			t.Errorf("job %d: %v\n%s", job, failed, out)
+			logs, _ := exec.CommandContext(t.Context(), binary, "logs", "--state", y.state,
+				strconv.Itoa(job)).CombinedOutput()
+			t.Errorf("job %d: %v\n%s\n%s", job, failed, out, logs)
 		}
 	}
 	list, err := os.ReadDir(met)
