@@ -142,8 +142,14 @@ func Group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagError makes an error about flags one of usage, with the flag that was probably meant.
+// flagError makes an error about flags one of usage, with the flag that was probably meant. Where the flag is that of a
+// command which is not there, the command is what is wrong.
 func flagError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 {
+		if wrong := cmd.Args(cmd, args); wrong != nil {
+			return wrong
+		}
+	}
 	hint := ""
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 		var names []string
