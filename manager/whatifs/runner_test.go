@@ -75,7 +75,7 @@ func TestProcess(t *testing.T) {
 	if doc := finish(t, r, "nice"); string(doc.Result) != `{"nice":19,"state":""}` {
 		t.Errorf("%+v: %s", doc, doc.Result)
 	}
-	if doc := finish(t, r, "memory"); doc.State != api.WhatIfFailed || !strings.Contains(doc.Error, "MiB of memory") {
+	if doc := finish(t, r, "memory"); doc.State != api.WhatIfFailed || !strings.Contains(doc.Error, outOfMemory) {
 		t.Errorf("%+v, want it to fail for memory", doc)
 	}
 	if doc := finish(t, r, "words"); doc.State != api.WhatIfFailed || doc.Error != "it wrote no document" {
