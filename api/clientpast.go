@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,7 +17,8 @@ type Figures struct{ c *Client }
 func FiguresOf(c *Client) Figures { return Figures{c} }
 
 // longPaths are those of what a host may take long for.
-var longPaths = []string{"/v1/history", "/v1/losses", "/v1/users", "/v1/series", "/v1/forecast"}
+var longPaths = []string{"/v1/history", "/v1/losses", "/v1/users", "/v1/usage", "/v1/series",
+	"/v1/forecast"}
 
 // Range is a span of time; a zero time is where what is known starts, or ends.
 type Range struct{ From, To time.Time }
@@ -52,6 +54,32 @@ func (f Figures) Attempts(ctx context.Context, job string) (doc Attempts, err er
 // Users returns what each user got.
 func (f Figures) Users(ctx context.Context, r Range) (doc Users, err error) {
 	err = f.c.get(ctx, "/v1/users?"+r.query().Encode(), &doc)
+	return doc, err
+}
+
+// UsageQuestion says of what Usage is to be.
+type UsageQuestion struct {
+	Range
+	By         []string // some of UsageWords; none = user
+	Zone       string   // time zone of days; "" = UTC
+	Price, KWh float64  // money that an hour of a GPU costs, and a kWh
+}
+
+// Usage returns what jobs used. Words, zones and prices are refused that are none.
+func (f Figures) Usage(ctx context.Context, u UsageQuestion) (doc Usage, err error) {
+	q := u.query()
+	if len(u.By) > 0 {
+		q.Set("by", strings.Join(u.By, ","))
+	}
+	if u.Zone != "" {
+		q.Set("tz", u.Zone)
+	}
+	for name, x := range map[string]float64{"price": u.Price, "kwh": u.KWh} {
+		if x != 0 {
+			q.Set(name, strconv.FormatFloat(x, 'g', -1, 64))
+		}
+	}
+	err = f.c.get(ctx, "/v1/usage?"+q.Encode(), &doc)
 	return doc, err
 }
 

@@ -37,6 +37,41 @@ type UserFigures struct {
 	Energy    float64 `json:"energy_kwh,omitempty" doc:"of the jobs that finished; nothing = not measured"`
 }
 
+// UsageWords are what the rows of Usage may be by.
+var UsageWords = []string{"day", "user", "group", "model", "job"}
+
+// Usage is what jobs used in a span of time, in rows. Useful, redone, coming up and stopping sum to what attempts held;
+// on a GPU that attempts share one of them counts.
+type Usage struct {
+	Schema string     `json:"schema" doc:"trainyard.usage/v1"`
+	From   string     `json:"from" doc:"RFC 3339; empty = no job was submitted yet"`
+	To     string     `json:"to"`
+	By     []string   `json:"by" doc:"what the jobs of a row have in common"`
+	Energy string     `json:"energy,omitempty" doc:"measured or modelled; nothing = not known"`
+	Rows   []UsageRow `json:"rows" doc:"by day, then who held most first"`
+}
+
+// UsageRow is what jobs used that have a day, a user, a group, a model or a number in common. What it is not by is
+// empty.
+type UsageRow struct {
+	Day      string             `json:"day,omitempty" doc:"YYYY-MM-DD"`
+	User     string             `json:"user,omitempty"`
+	Group    string             `json:"group,omitempty"`
+	Model    string             `json:"model,omitempty"`
+	Job      *int               `json:"job,omitempty" doc:"its number"`
+	Name     string             `json:"name,omitempty" doc:"of the job"`
+	Jobs     int                `json:"jobs" doc:"that held GPUs or waited"`
+	Held     float64            `json:"held_gpu_hours" doc:"useful, redone, coming_up and stopping sum to it"`
+	Useful   float64            `json:"useful"`
+	Redone   float64            `json:"redone" doc:"in which work was done that was lost"`
+	ComingUp float64            `json:"coming_up"`
+	Stopping float64            `json:"stopping"`
+	RedoneBy map[string]float64 `json:"redone_by" doc:"cause: stopped-for-others, stopped-by-user, failed, node-lost"`
+	Wait     float64            `json:"wait_hours" doc:"without GPUs, of jobs that were not done"`
+	KWh      float64            `json:"kwh,omitempty" doc:"that jobs answer for, by what each held; nothing = unknown"`
+	Cost     float64            `json:"cost,omitempty" doc:"by the prices that were asked for"`
+}
+
 // Series is a figure over time.
 type Series struct {
 	Schema string   `json:"schema" doc:"trainyard.series/v1"`

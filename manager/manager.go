@@ -358,6 +358,9 @@ func (m *Manager) Energy() (kWh float64, of func(sched.JobID) sched.Joules) {
 	return m.recorder.Settle(), m.recorder.EnergyOf
 }
 
+// Metered reports whether the machine was measured to draw power.
+func (m *Manager) Metered() bool { return m.recorder.Metered() }
+
 // WriteLog writes the log so far as lines of JSON.
 func (m *Manager) WriteLog(w io.Writer) error {
 	lines, err := m.kept.Lines()

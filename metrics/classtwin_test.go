@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -271,6 +272,10 @@ func TestLossesAgainstTwin(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(250) {
 		h := newHistory(seed)
+		for i := range h.jobs {
+			s := &h.jobs[i].Spec
+			s.User, s.Group, s.Model = fmt.Sprint("u", i%3), fmt.Sprint("g", i%2), fmt.Sprint("m", i%5)
+		}
 		d, err := sim.New(&trace.Trace{Jobs: h.jobs}, &h.cluster, h.options)
 		if err != nil {
 			t.Fatal(err)
@@ -288,6 +293,7 @@ func TestLossesAgainstTwin(t *testing.T) {
 			seen[c.String()]++
 		}
 		agrees(t, seed, line, rec.Result("x"))
+		usageSums(t, seed, line, rec, twin)
 		if t.Failed() {
 			return
 		}

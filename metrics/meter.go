@@ -50,6 +50,7 @@ func (r *Recorder) Watts() float64 {
 type meter struct {
 	jobs, idle, sleep gauge // of all nodes
 	any               bool  // there is one whose tenants are kept
+	metered           bool  // one was measured
 	nodes             []nodeMeter
 	list              []power.Tenant // scratch
 	parts             []sched.Watts  // scratch
@@ -98,10 +99,13 @@ func (r *Recorder) changed(v *sched.View, n sched.NodeID) {
 func (r *Recorder) measured(v *sched.View, n sched.NodeID, w sched.Watts) {
 	m := &r.meter.nodes[n]
 	r.charge(m, v.Now)
-	m.metered, m.powered = w, true
+	m.metered, m.powered, r.meter.metered = w, true, true
 	r.keepTenants(v, m, n)
 	r.redraw(v, n)
 }
+
+// Metered reports whether some node was measured to draw power: what others draw is what a model says.
+func (r *Recorder) Metered() bool { return r.meter.metered }
 
 // keepTenants keeps the tenants of node n from now on, from those that it has: of nodes that never drew anything no one
 // asks for them. They stand in the order in which they were started.

@@ -36,6 +36,48 @@ func (s pastSuite) users(t *testing.T) {
 	s.ranges(t, "/v1/users?")
 }
 
+// usage checks what jobs used, by whatever rows are, and what is refused.
+func (s pastSuite) usage(t *testing.T) {
+	f := api.FiguresOf(s.Client)
+	for _, by := range [][]string{nil, {"day"}, {"group", "user"}, {"model"}, {"job"}, api.UsageWords} {
+		s.usageBy(t, by)
+	}
+	early, err := f.Usage(t.Context(), api.UsageQuestion{Range: api.Range{To: time.Unix(0, 0)}})
+	if err != nil || len(early.Rows) > 0 {
+		t.Errorf("before anything happened: %+v, %v", early, err)
+	}
+	for _, q := range []string{"by=shoe", "by=user,", "tz=Mars/Olympus", "tz=Local", "tz=../../etc/passwd",
+		"price=NaN", "kwh=Inf"} {
+		s.refused(t, http.MethodGet, "/v1/usage?"+q, "", "malformed", http.StatusBadRequest, api.ErrMalformed)
+	}
+	s.ranges(t, "/v1/usage?by=job&")
+}
+
+// usageBy checks that the parts of each row sum to what was held, and the rows to what attempts held as users has it.
+func (s pastSuite) usageBy(t *testing.T, by []string) {
+	t.Helper()
+	f := api.FiguresOf(s.Client)
+	doc, err := f.Usage(t.Context(), api.UsageQuestion{By: by, Price: 2, Zone: "Asia/Kathmandu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, cost := 0.0, 0.0
+	for _, r := range doc.Rows {
+		if math.Abs(r.Useful+r.Redone+r.ComingUp+r.Stopping-r.Held) > 1e-9 || r.Jobs < 1 || r.Wait < 0 {
+			t.Errorf("by %v: %+v", by, r)
+		}
+		held, cost = held+r.Held, cost+r.Cost
+	}
+	users, err := f.Users(t.Context(), api.Range{}) // time goes on in between
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Schema != "trainyard.usage/v1" || len(doc.Rows) == 0 || held <= 0 || held > users.Hours+1e-9 ||
+		math.Abs(cost-2*held) > 1e-9 {
+		t.Errorf("by %v: %+v, rows sum to %v GPU-hours of %v, %v money", by, doc, held, users.Hours, cost)
+	}
+}
+
 // ranges checks how spans are refused that are none.
 func (s pastSuite) ranges(t *testing.T, path string) {
 	t.Helper()

@@ -335,7 +335,7 @@ var lattice = map[string]string{
 	"POST /v1/clean": "a", "POST /v1/gpus/{gpu}/forget": "a",
 	"GET /v1/history": "vuoa", "GET /v1/table": "vuoa", "GET /v1/board": "vuoa", "GET /v1/losses": "vuoa",
 	"GET /v1/jobs/{job}/attempts": "vuoa", "GET /v1/calibration": "vuoa",
-	"GET /v1/users": "vuoa", "GET /v1/series": "vuoa", "GET /v1/forecast": "vuoa",
+	"GET /v1/users": "vuoa", "GET /v1/usage": "vuoa", "GET /v1/series": "vuoa", "GET /v1/forecast": "vuoa",
 	"POST /v1/jobs/{job}/remedy": "ua", "POST /v1/whatif": "uoa", "GET /v1/whatif/{id}": "uoa",
 	"POST /v1/whatif/{id}/cancel": "uoa",
 }

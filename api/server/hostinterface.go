@@ -58,6 +58,8 @@ type Foreseer interface {
 type Accountant interface {
 	// Energy returns what all nodes have used, in kWh, and what of that a job answers for. It is for what Look calls.
 	Energy() (kWh float64, of func(sched.JobID) sched.Joules)
+	// Metered reports whether some node was measured to draw power: what others draw is what a model says.
+	Metered() bool
 }
 
 // energy is that of an Accountant, of any Host.

@@ -21,11 +21,13 @@ const (
 	lossesID   = "losses"
 	attemptsID = "attempts"
 	usersID    = "users"
+	usageID    = "usage"
 	seriesID   = "series"
 	forecastID = "forecast" // takes a Foreseer
 )
 
-var ofHistory = map[string]bool{historyID: true, lossesID: true, attemptsID: true, usersID: true, seriesID: true}
+var ofHistory = map[string]bool{historyID: true, lossesID: true, attemptsID: true, usersID: true, usageID: true,
+	seriesID: true}
 
 // past answers about what happened. What it packs is packed once for all who ask, until something happens.
 type past struct {

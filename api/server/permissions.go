@@ -34,6 +34,7 @@ var rules = map[string]rule{
 	"GET /v1/calibration":         {least: api.Viewer, within: api.Submitting},
 	"GET /v1/losses":              {least: api.Viewer, within: api.Submitting},
 	"GET /v1/users":               {least: api.Viewer, within: api.Submitting},
+	"GET /v1/usage":               {least: api.Viewer, within: api.Submitting},
 	"GET /v1/series":              {least: api.Viewer, within: api.Submitting},
 	"GET /v1/forecast":            {least: api.Viewer, within: api.Submitting},
 	"GET /v1/board":               {least: api.Viewer, stream: true},

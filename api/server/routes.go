@@ -103,6 +103,7 @@ func (s *Server) routes() {
 	get(s, "/v1/jobs/{job}/attempts", attemptsID, "The attempts of a job", past.attempts)
 	get(s, "/v1/calibration", calibrationID, "How often forecasts that were given came true", past.calibration)
 	get(s, "/v1/users", usersID, "What each user got", past.users)
+	get(s, "/v1/usage", usageID, "What jobs used, by day, user, group, model or job", past.usage)
 	get(s, "/v1/series", seriesID, "A figure over time", past.series)
 	get(s, "/v1/forecast", forecastID, "When jobs that are not done are expected to start and end", past.forecast)
 	raw(s, "/v1/board", "board", "How all stands, and then what changes", "text/event-stream", newHub(s).serve)

@@ -145,6 +145,7 @@ func Verbs(alone client.Own) []*cobra.Command {
 		newLogs(),
 		newWhy(),
 		newExplain(),
+		newUsage(),
 		newWait(),
 		newCancel(),
 		newPause(),

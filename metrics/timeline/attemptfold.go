@@ -22,6 +22,7 @@ type Attempt struct {
 	Outcome sched.Outcome
 	Reason  sched.Reason // of the decision that took its GPUs away; of the one that gave them while it has them
 	Marks   Marks
+	byUser  bool // its user had it stopped, though the job goes on
 }
 
 // Run is GPUs whose numbers follow each other.
@@ -43,9 +44,9 @@ const (
 
 // Job is a job as its submitter described it.
 type Job struct {
-	Name, User, Model, Class string
-	Submit, Deadline         sched.Time // 0 = no deadline
-	GPUs                     sched.Range
+	Name, User, Group, Model, Class string
+	Submit, Deadline                sched.Time // 0 = no deadline
+	GPUs                            sched.Range
 }
 
 // Width returns how many GPUs the attempt holds.
@@ -170,6 +171,7 @@ func (t *Timeline) keep(v *sched.View, e *sched.Event, index int32) {
 	j, l, a := &v.Jobs[e.Job], t.jobs.of(e.Job), t.attempt(int(index))
 	a.Kept = a.stop(e.Time)
 	forOthers := j.ForOthers(e.Outcome)
+	a.byUser = e.Outcome == sched.Preempted && !forOthers
 	if !forOthers {
 		l.claims = l.claims[:0]
 	}

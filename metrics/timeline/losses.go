@@ -93,6 +93,8 @@ type sweep struct {
 	over  *buckets
 	mixed [][]int32 // by GPU: the attempts that shared GPUs, in order
 	edges []sched.Time
+	// each takes all that is found, instead of the sums; nil = those are made
+	each func(c Class, a *Attempt, from, to sched.Time, n int)
 }
 
 // attempts adds each attempt. Those that shared a GPU are looked at GPU by GPU.
@@ -150,6 +152,10 @@ func (s *sweep) addAlone(a *Attempt, n int) {
 
 func (s *sweep) add(c Class, a *Attempt, from, to sched.Time, n int) {
 	if to <= from {
+		return
+	}
+	if s.each != nil {
+		s.each(c, a, from, to, n)
 		return
 	}
 	s.over.add(int(c), from, to, n)

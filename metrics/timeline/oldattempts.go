@@ -145,9 +145,12 @@ func (o *old) jobs(b *jobs) []Job {
 // described returns a job as the View has it.
 func described(j *sched.Job) Job {
 	s := j.Spec
-	return Job{Name: s.Name, User: s.User, Model: s.Model, Class: s.Class, Submit: j.Arrived, Deadline: s.Deadline,
-		GPUs: s.GPUs}
+	return Job{Name: s.Name, User: s.User, Group: s.Group, Model: s.Model, Class: s.Class, Submit: j.Arrived,
+		Deadline: s.Deadline, GPUs: s.GPUs}
 }
+
+// packedByUser is the bit of a packed outcome that says that the user had the attempt stopped.
+const packedByUser = 1 << 7
 
 // packAttempt appends an attempt: times as differences to the one before, which are small.
 func packAttempt(b []byte, a *Attempt) []byte {
@@ -155,7 +158,11 @@ func packAttempt(b []byte, a *Attempt) []byte {
 		int64(a.Given)} {
 		b = binary.AppendVarint(b, x)
 	}
-	b = append(b, byte(a.Outcome), byte(a.Marks), byte(a.Reason.Code))
+	outcome := byte(a.Outcome)
+	if a.byUser {
+		outcome |= packedByUser
+	}
+	b = append(b, outcome, byte(a.Marks), byte(a.Reason.Code))
 	b = binary.AppendVarint(b, int64(a.Reason.Job))
 	for _, x := range [...]float64{a.Reason.A, a.Reason.B} {
 		b = binary.AppendUvarint(b, bits.ReverseBytes64(math.Float64bits(x)))
@@ -183,7 +190,8 @@ func unpackAttempt(b []byte) (Attempt, []byte) {
 	a.Job, a.Number = sched.JobID(u.signed()), int32(u.signed())
 	a.Ordered, a.Batch = sched.Time(u.signed()), int32(u.signed())
 	a.Given = uint64(u.signed())
-	a.Outcome, a.Marks = sched.Outcome(u.octet()), Marks(u.octet())
+	outcome := u.octet()
+	a.Outcome, a.byUser, a.Marks = sched.Outcome(outcome&^packedByUser), outcome&packedByUser != 0, Marks(u.octet())
 	a.Reason.Code, a.Reason.Job = sched.ReasonCode(u.octet()), sched.JobID(u.signed())
 	a.Reason.A = math.Float64frombits(bits.ReverseBytes64(u.unsigned()))
 	a.Reason.B = math.Float64frombits(bits.ReverseBytes64(u.unsigned()))

@@ -35,9 +35,9 @@ func TestLookSinceFindsAll(t *testing.T) {
 	}
 }
 
-// agree starts an animal under g and waits until both looks find the same, all of it. It reports false where others have
-// forked so much since the group's mark that it no longer says anything, as it then never will again: the animal is
-// killed, and the group has a new mark.
+// agree starts an animal under g and waits until both looks find the same, all of it. It reports false where others
+// have forked so much since the group's mark that it no longer says anything, as it then never will again: the animal
+// is killed, and the group has a new mark.
 func agree(t *testing.T, g *Group, marker, animal string, processes int) (agreed bool) {
 	t.Helper()
 	g.after = Now()

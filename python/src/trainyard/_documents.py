@@ -455,6 +455,42 @@ class Submitted(_Submitted, total=False):
     rests_on: str
 
 
+class _UsageRow(TypedDict):
+    coming_up: float
+    held_gpu_hours: float
+    jobs: int
+    redone: float
+    redone_by: Dict[str, Any]
+    stopping: float
+    useful: float
+    wait_hours: float
+
+
+class UsageRow(_UsageRow, total=False):
+    cost: float
+    day: str
+    group: str
+    job: int
+    kwh: float
+    model: str
+    name: str
+    user: str
+
+
+class _Usage(TypedDict):
+    by: Optional[List[str]]
+    rows: Optional[List[UsageRow]]
+    schema: str
+    to: str
+
+
+_UsageWords = TypedDict("_UsageWords", {"from": str}, total=False)
+
+
+class Usage(_Usage, _UsageWords, total=False):
+    energy: str
+
+
 class UseRemedy(TypedDict):
     id: str
 
