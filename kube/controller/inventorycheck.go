@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,6 +21,7 @@ import (
 type wrong struct {
 	profiles []string          // lines of the log
 	pools    map[string]string // by pool
+	classes  []string          // what the policy's limits allow, and cannot
 }
 
 // check compares profiles with the GPUs that nodes have, and pools with each other and with their nodes. A profile may
@@ -91,8 +93,32 @@ func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpe
 			return now == "" && err == nil
 		}})
 	}
+	if len(in.wrong.classes) > 0 {
+		text := "limits.priorityClasses allows less than it names: " + strings.Join(in.wrong.classes, ", ")
+		list = append(list, remark{text, func(context.Context, *store) bool { return false }}) // until it is read again
+	}
 	if text := in.noGPUs(p.Mode); text != "" {
 		list = append(list, remark{text, func(_ context.Context, s *store) bool { return s.v.Capacity() > 0 }})
+	}
+	return list
+}
+
+// priorityClasses returns those of the classes that the limits of a policy name which templates may have: who is
+// preempted is for the policy to say, and not for kube-scheduler. The others it notes in w.
+func (c *Controller) priorityClasses(ctx context.Context, names []string, w *wrong) (list []string) {
+	for _, name := range names {
+		var class schedulingv1.PriorityClass
+		err := c.o.Reader.Get(ctx, client.ObjectKey{Name: name}, &class)
+		switch {
+		case apierrors.IsNotFound(err):
+			w.classes = append(w.classes, fmt.Sprintf("there is no PriorityClass %s", name))
+		case err != nil:
+			w.classes = append(w.classes, err.Error())
+		case class.PreemptionPolicy == nil || *class.PreemptionPolicy != corev1.PreemptNever:
+			w.classes = append(w.classes, fmt.Sprintf("PriorityClass %s preempts", name))
+		default:
+			list = append(list, name)
+		}
 	}
 	return list
 }

@@ -43,6 +43,7 @@ type loaded struct {
 	jobs    []record.Job
 	written map[sched.JobID]written
 	nodes   *inventory
+	limits  v1alpha1.Limits // of the policy, as far as they can be
 	gone    int             // jobs that were deleted while no one led
 	renewed string          // why the system starts again; "" = it goes on
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
@@ -159,7 +160,9 @@ func (c *Controller) origin(ctx context.Context) (metav1.Time, error) {
 func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 	p.Name = PolicyName
 	p.Spec = v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Mode: v1alpha1.Pinned, DeviceClass: "gpu.nvidia.com",
-		StartTimeout: metav1.Duration{Duration: 10 * time.Minute}, Progress: "logs"}
+		StartTimeout: metav1.Duration{Duration: 10 * time.Minute}, Progress: "logs",
+		Limits: v1alpha1.Limits{Grace: metav1.Duration{Duration: 10 * time.Minute}, JobBytes: 64 << 10,
+			JobsPerNamespace: 10_000}}
 	return p
 }
 
@@ -257,6 +260,8 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 		return err
 	}
 	l.nodes = in
+	l.limits = p.Spec.Limits
+	l.limits.PriorityClasses = c.priorityClasses(ctx, l.limits.PriorityClasses, &in.wrong)
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
 	l.joins, l.scored, l.inputs = in.joins(&v, c.skipped), in.scored(), in.inputs
@@ -425,6 +430,7 @@ type Setup struct {
 	Leader  int64 // its number
 	Origin  time.Time
 	Policy  v1alpha1.SchedulerPolicySpec
+	Limits  v1alpha1.Limits // of the policy, as far as they can be
 	Inputs  inputs
 	Stop    context.CancelCauseFunc // ends the run
 	// Delayed notes what keeps the live attempt of a job from starting. It belongs to the goroutine of the engine.
@@ -440,7 +446,7 @@ type Setup struct {
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc, s *store) Setup {
 	types := l.header.Types
 	return Setup{Context: ctx, Header: l.header, Leader: l.policy.Status.Leader, Origin: l.origin,
-		Policy: l.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: s.delayed, Held: s.holds,
+		Policy: l.policy.Spec, Limits: l.limits, Inputs: l.inputs, Stop: stop, Delayed: s.delayed, Held: s.holds,
 		Type: func(product string) (sched.TypeID, error) {
 			if product == "" {
 				return 0, nil

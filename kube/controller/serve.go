@@ -214,7 +214,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type,
 		NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: report,
 		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass,
-		Every: o.Report, Deaf: s.Policy.Progress == "none"}
+		Every: o.Report, Deaf: s.Policy.Progress == "none", Limits: &s.Limits}
 	if !o.Observe {
 		d.Delayed, d.Ask, d.Held = s.Delayed, true, s.Held
 		if err := q.WatchSpaces(s.Context, m.GetCache()); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/admission"
 	"github.com/trainyard/trainyard/kube/driver/attempts"
 	"github.com/trainyard/trainyard/kube/driver/claims"
@@ -70,7 +71,8 @@ func New(o Options) *Driver {
 		unsure: make(map[sched.JobID]bool),
 	}
 	j := jobs.Options{Origin: o.Origin, Types: o.Types, Event: o.Event,
-		KeepJobs: !observer.UsesClaims(o.Mode) && !o.Observe, Hold: o.Held}
+		KeepJobs: !observer.UsesClaims(o.Mode) && !o.Observe, Hold: o.Held, Limits: o.Limits,
+		Annotations: []string{v1alpha1.AnnotationDeletion, writer.AnnotationPace}}
 	if o.Ask && !o.Observe {
 		d.gate = admission.New(admission.Options{Try: d.try, Go: w.Go, Look: push})
 		j.Admit = d.admit
@@ -139,7 +141,7 @@ func (d *Driver) start(ctx context.Context, o *sched.Action) {
 	}
 	d.attempts.Started(o.Job, err)
 	if err == nil {
-		d.objects.Start(a, tj)
+		d.objects.Start(a, d.jobs.Bounded(tj))
 	}
 }
 

@@ -48,6 +48,8 @@ type Options struct {
 	// GPUs. What it refuses is held, which Held is called with in the same way as Delayed.
 	Ask  bool
 	Held func(job sched.JobID, why string)
+	// Limits bound what jobs may ask for; nil: nothing does.
+	Limits *v1alpha1.Limits
 	// Observe has nothing written, so that nothing that is decided is done.
 	Observe bool
 	Every   time.Duration // reports of progress are so far apart at least; 0: 10 s

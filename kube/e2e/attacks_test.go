@@ -38,6 +38,9 @@ var attacks = []struct {
 	{"jobs that can never start preempt", (*siege).neverStart},
 	{"webhook that is away", (*siege).webhookAway},
 	{"template that no attempt can mend", (*siege).hopelessTemplate},
+	{"jobs beyond the limits of the policy", (*siege).beyondLimits},
+	{"limits that are passed later", (*siege).beyondLimitsLater},
+	{"fields that vanish", (*siege).vanishingFields},
 }
 
 // Ensure that what a tenant can make and change takes no GPU that is counted as free, keeps none that is, and delays no
@@ -45,7 +48,8 @@ var attacks = []struct {
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(0, 50*time.Millisecond, 0)},
-		v1alpha1.SchedulerPolicySpec{System: "fifo-skip", Settings: map[string]string{"min_run": "0"}})
+		v1alpha1.SchedulerPolicySpec{System: "fifo-skip", Settings: map[string]string{"min_run": "0"},
+			Limits: v1alpha1.Limits{Priority: 5}})
 	r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}})
 	r.letIn(r.space)
 	r.letIn(tenant)

@@ -41,8 +41,11 @@ func (s *siege) honest() (still func()) {
 
 // urgent returns a job of the enemy that comes before those of others.
 func (s *siege) urgent(name string, gpus int32, change ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
-	j := s.job(name, gpus, change...)
+	j := s.job(name, gpus)
 	j.Namespace, j.Spec.Priority = tenant, 5
+	for _, f := range change {
+		f(j)
+	}
 	return j
 }
 

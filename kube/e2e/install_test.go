@@ -145,7 +145,7 @@ func TestRoles(t *testing.T) {
 	}
 	r.runJobs()
 	r.rent()
-	r.setPolicy(`{mode: dra-direct}`)
+	r.setPolicy(`{mode: dra-direct, limits: {priorityClasses: [trainyard]}}`)
 	r.create(r.job("direct", 1))
 	r.until("direct", v1alpha1.Running)
 	r.remove("direct")
@@ -331,6 +331,8 @@ func TestObserve(t *testing.T) {
 	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2})
 	const user = "platform-team"
 	r.bind("trainyard-observe", user)
+	r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"},
+		Spec: v1alpha1.SchedulerPolicySpec{Limits: v1alpha1.Limits{PriorityClasses: []string{"trainyard"}}}})
 	r.create(r.job("one", 1))
 	r.create(r.job("wide", 4))
 	r.create(r.job("wider", 5))

@@ -191,6 +191,34 @@ var refused = map[string][]refusal{
 			`spec.startTimeout: Invalid value: "0s": want a time of at least 1s, such as 10m`},
 		{"enum spec.progress", `{spec: {progress: stdout}}`, "",
 			`spec.progress: Unsupported value: "stdout": supported values: "logs", "annotation", "none"`},
+		{"spec.limits.grace want a time", `{spec: {limits: {grace: 0s}}}`, "",
+			`spec.limits.grace: Invalid value: "0s": want a time of at least 1s, such as 10m`},
+		{"maxLength spec.limits.grace", `{spec: {limits: {grace: 1.000000000h1.000000000h}}}`, "",
+			`spec.limits.grace: Too long: may not be more than 20 bytes`},
+		{"minimum spec.limits.jobBytes", `{spec: {limits: {jobBytes: 1023}}}`, "",
+			`spec.limits.jobBytes in body should be greater than or equal to 1024`},
+		{"maximum spec.limits.jobBytes", `{spec: {limits: {jobBytes: 524289}}}`, "",
+			`spec.limits.jobBytes in body should be less than or equal to 524288`},
+		{"minimum spec.limits.jobsPerNamespace", `{spec: {limits: {jobsPerNamespace: 0}}}`, "",
+			`spec.limits.jobsPerNamespace in body should be greater than or equal to 1`},
+		{"maximum spec.limits.jobsPerNamespace", `{spec: {limits: {jobsPerNamespace: 1000001}}}`, "",
+			`spec.limits.jobsPerNamespace in body should be less than or equal to 1000000`},
+		{"minimum spec.limits.priority", `{spec: {limits: {priority: -99999999999}}}`, "",
+			`spec.limits.priority in body should be greater than or equal to -2147483648`},
+		{"maximum spec.limits.priority", `{spec: {limits: {priority: 99999999999}}}`, "",
+			`spec.limits.priority in body should be less than or equal to 2147483647`},
+		{"maxItems spec.limits.priorityClasses", `{spec: {limits: {priorityClasses: [` + many + `]}}}`, "",
+			`spec.limits.priorityClasses: Too many: 17: must have at most 16 items`},
+		{"set spec.limits.priorityClasses", `{spec: {limits: {priorityClasses: [a, a]}}}`, "",
+			`spec.limits.priorityClasses[1]: Duplicate value: "a"`},
+		{"maxLength spec.limits.priorityClasses[]", `{spec: {limits: {priorityClasses: [` + long(254) + `]}}}`, "",
+			`spec.limits.priorityClasses[0]: Too long: may not be more than 253 bytes`},
+		{"maxItems spec.limits.schedulers", `{spec: {limits: {schedulers: [` + many + `]}}}`, "",
+			`spec.limits.schedulers: Too many: 17: must have at most 16 items`},
+		{"set spec.limits.schedulers", `{spec: {limits: {schedulers: [a, a]}}}`, "",
+			`spec.limits.schedulers[1]: Duplicate value: "a"`},
+		{"maxLength spec.limits.schedulers[]", `{spec: {limits: {schedulers: [` + long(254) + `]}}}`, "",
+			`spec.limits.schedulers[0]: Too long: may not be more than 253 bytes`},
 	},
 	"GPUPool": {
 		{"want at most 63 characters", `{metadata: {name: ` + strings.Repeat("a", 64) + `}}`, "",
@@ -309,6 +337,9 @@ type refusal struct{ rule, change, then, want string }
 func (c refusal) of(rule string) bool {
 	return rule == c.rule || strings.Count(c.rule, " ") > 1 && strings.HasPrefix(rule, c.rule)
 }
+
+// many are the items of a list that is too long.
+const many = "a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r"
 
 func long(n int) string { return strings.Repeat("x", n) }
 
@@ -483,7 +514,8 @@ func TestDefaults(t *testing.T) {
 	for kind, want := range map[string]string{
 		"TrainingJob": `{spec: {checkpoint: {graceSeconds: 60}}}`,
 		"SchedulerPolicy": `{spec: {system: tiresias-las, mode: dra-pinned, deviceClass: gpu.nvidia.com, ` +
-			`startTimeout: 10m, progress: logs}}`,
+			`startTimeout: 10m, progress: logs, ` +
+			`limits: {grace: 10m, jobBytes: 65536, jobsPerNamespace: 10000}}}`,
 		"GPUPool": `{}`, "GPUProfile": `{}`,
 	} {
 		o := object(t, kind, `{}`)

@@ -81,6 +81,41 @@ type SchedulerPolicySpec struct {
 	// +kubebuilder:validation:Enum=logs;annotation;none
 	// +kubebuilder:default=logs
 	Progress string `json:"progress,omitempty"`
+	// Limits bound what jobs may ask for; one that asks for more is refused.
+	// +kubebuilder:default={}
+	Limits Limits `json:"limits,omitempty,omitzero"`
+}
+
+// Limits bound what jobs may ask for, so that no tenant stalls or exhausts the scheduler, or passes all others.
+type Limits struct {
+	// Grace is the longest checkpoint.graceSeconds that a job may have.
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s')",message="want a time of at least 1s, such as 10m"
+	Grace metav1.Duration `json:"grace,omitempty,omitzero"`
+	// Priority is the highest that a job may have.
+	Priority int32 `json:"priority,omitempty"`
+	// PriorityClasses are those that templates may name. Classes that preempt are not allowed even if they are listed.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	PriorityClasses []string `json:"priorityClasses,omitempty"`
+	// JobBytes is how large a job may be as JSON.
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=524288
+	// +kubebuilder:default=65536
+	JobBytes int32 `json:"jobBytes,omitempty"`
+	// JobsPerNamespace is how many jobs of a namespace may be there that are not done.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	// +kubebuilder:default=10000
+	JobsPerNamespace int32 `json:"jobsPerNamespace,omitempty"`
+	// Schedulers are those that templates may name, in addition to default-scheduler.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Schedulers []string `json:"schedulers,omitempty"`
 }
 
 // SchedulerPolicyStatus is what the controller last made durable next to the jobs.

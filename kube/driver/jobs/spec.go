@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -110,7 +112,7 @@ func Possible(tj *v1alpha1.TrainingJob) error {
 		return fmt.Errorf("checkpoint.resumeArg %q without command and args, want one of them: "+
 			"it would replace those of the image", arg)
 	}
-	if n := sizeOf(tj); n > MaxSize {
+	if n := sizeOf(tj, MaxSize); n > MaxSize {
 		return fmt.Errorf("it has %d KiB, want at most %d, for its status has to be written with it: "+
 			"put what is long into a ConfigMap or an image", n>>10, MaxSize>>10)
 	}
@@ -121,19 +123,25 @@ func Possible(tj *v1alpha1.TrainingJob) error {
 // changed which field, and the status.
 const MaxSize = 512 << 10
 
-// sizeOf returns how many bytes a job has, or fewer of one that is far from having too many. It counts the job as it
-// was submitted, so that a job that was accepted stays so.
-func sizeOf(tj *v1alpha1.TrainingJob) int {
+// sizeOf returns how many bytes a job has, or fewer of one that is far from having more than most. It counts the job as
+// it was submitted, so that a job that was accepted stays so: without what the API server and we add.
+func sizeOf(tj *v1alpha1.TrainingJob, most int) int {
 	n := tj.Spec.Template.Size() + tj.ObjectMeta.Size() // as JSON, in which it is kept, up to six times as many
-	if n < MaxSize/6 {
+	if n < most/6 {
 		return n
 	}
-	bare := v1alpha1.TrainingJob{ObjectMeta: tj.ObjectMeta, Spec: tj.Spec}
-	bare.ManagedFields = nil
-	bare.Annotations = maps.Clone(tj.Annotations)
+	bare := v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
+		Namespace: tj.Namespace, Name: tj.Name, GenerateName: tj.GenerateName, Labels: tj.Labels,
+		Annotations: maps.Clone(tj.Annotations), OwnerReferences: tj.OwnerReferences,
+	}, Spec: tj.Spec}
 	maps.DeleteFunc(bare.Annotations, func(name, _ string) bool {
 		return strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") // ours
 	})
+	for _, f := range tj.Finalizers {
+		if f != v1alpha1.Finalizer {
+			bare.Finalizers = append(bare.Finalizers, f)
+		}
+	}
 	text, err := json.Marshal(&bare)
 	if err != nil {
 		return n

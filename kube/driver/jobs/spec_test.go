@@ -70,7 +70,7 @@ func TestSizeOfJob(t *testing.T) {
 	tj := objects.Job("train", 2, nil)
 	tj.Annotations = map[string]string{"note": "kept"}
 	tj.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", MaxSize-2000)}
-	was := sizeOf(tj)
+	was := sizeOf(tj, MaxSize)
 	if was < MaxSize-2000 || was > MaxSize {
 		t.Fatalf("%d bytes", was)
 	}
@@ -78,7 +78,7 @@ func TestSizeOfJob(t *testing.T) {
 	tj.ManagedFields = []metav1.ManagedFieldsEntry{
 		{FieldsV1: metav1.NewFieldsV1(`"` + strings.Repeat("m", 3000) + `"`)}}
 	tj.Status.Reason = strings.Repeat("r", 3000)
-	if now := sizeOf(tj); now != was {
+	if now := sizeOf(tj, MaxSize); now != was {
 		t.Errorf("%d bytes, %d before", now, was)
 	}
 	if tj.Annotations[v1alpha1.AnnotationDeletion] == "" {

@@ -30,6 +30,10 @@ type Options struct {
 	KeepJobs bool
 	// Admit says whether a job that waits may be given GPUs, as far as the API server takes its objects. nil: all may.
 	Admit func(tj *v1alpha1.TrainingJob) Admission
+	// Limits bound what jobs may ask for; nil: nothing does.
+	Limits *v1alpha1.Limits
+	// Annotations of TrainingJobs that bear our name and are known.
+	Annotations []string
 	// Hold notes why a job is held, before that is reported to the engine; nil: no one asks.
 	Hold func(id sched.JobID, why string)
 }
@@ -64,6 +68,7 @@ type Jobs struct {
 	// jobs that do not arrive, as their users were informed, and are there
 	turnedAway map[types.NamespacedName]types.UID
 	arrivals   []*v1alpha1.TrainingJob // of the look under way
+	crowd      map[string]int          // jobs of each namespace that are not done; nil: they are not counted yet
 }
 
 // New returns jobs of which none is known yet.
@@ -207,6 +212,9 @@ func hasEnded(tj *v1alpha1.TrainingJob) bool {
 // unknownType is the reason of Events about types of GPUs that the cluster does not have.
 const unknownType = "UnknownType"
 
+// overLimit is the reason of Events about jobs that ask for more than the limits of the policy.
+const overLimit = "OverLimit"
+
 // Refusal is a job that does not arrive, and why.
 type Refusal struct {
 	Job    *v1alpha1.TrainingJob
@@ -219,7 +227,8 @@ type Refusal struct {
 // that cannot arrive and whose status does not say so. now is the time of the look.
 func (js *Jobs) Arrive(ctx context.Context, v *sched.View, now sched.Time) (f observer.Found, refused []Refusal) {
 	list := js.arrivals
-	js.arrivals = nil
+	js.arrivals, js.crowd = nil, nil
+	arriving := make(map[string]int)
 	slices.SortFunc(list, func(a, b *v1alpha1.TrainingJob) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
@@ -232,6 +241,10 @@ func (js *Jobs) Arrive(ctx context.Context, v *sched.View, now sched.Time) (f ob
 		}
 		if err != nil {
 			refused = append(refused, js.turnAway(tj, err)...)
+			continue
+		}
+		if most := cmp.Or(js.overLimit(tj), js.overCount(v, tj.Namespace, arriving)); most != nil {
+			refused = append(refused, js.turnAway(tj, most)...)
 			continue
 		}
 		a := js.admit(tj)
@@ -249,6 +262,7 @@ func (js *Jobs) Arrive(ctx context.Context, v *sched.View, now sched.Time) (f ob
 			f.Report(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(sched.PauseJob)})
 		}
 		id++
+		arriving[tj.Namespace]++
 		f.LookAgain(observer.KeyOfJob(client.ObjectKeyFromObject(tj)))
 	}
 	return f, refused
@@ -263,6 +277,9 @@ func (js *Jobs) warn(tj *v1alpha1.TrainingJob) {
 	if why := notKept(tj); why != "" {
 		js.o.Event(tj, "CheckpointNotKept", why)
 	}
+	if list := js.ignored(tj); len(list) > 0 {
+		js.o.Event(tj, "Ignored", strings.Join(list, "; "))
+	}
 }
 
 // turnAway reports what is in the way of a job that does not arrive. One of which a GPU of its type may join later
@@ -271,6 +288,9 @@ func (js *Jobs) warn(tj *v1alpha1.TrainingJob) {
 func (js *Jobs) turnAway(tj *v1alpha1.TrainingJob, why error) []Refusal {
 	js.turnedAway[client.ObjectKeyFromObject(tj)] = tj.UID
 	r := Refusal{Job: tj, Why: why.Error(), Waits: errors.Is(why, errNoType), Reason: "Invalid"}
+	if errors.Is(why, errOverLimit) {
+		r.Reason = overLimit
+	}
 	if r.Waits {
 		r.Reason = unknownType
 		if tj.Status.Reason == r.Why {

@@ -143,6 +143,7 @@ func TestArrive(t *testing.T) {
 	paused.Spec.Suspend = true
 	typed.Spec.GPUTypes = []string{"X", "V100"}
 	typed.Spec.Checkpoint.Path = "/ckpt"
+	late.Annotations = map[string]string{"trainyard.dev/none": ""}
 	bad.Spec.Template.Spec.Containers = nil
 	waits.Spec.GPUTypes = []string{"X"}
 	for _, tj := range []*v1alpha1.TrainingJob{late, paused, typed, bad, waits} {
@@ -162,7 +163,7 @@ func TestArrive(t *testing.T) {
 	if want := []string{"paused 1s", sched.JobCommanded.String(), "typed 2s", "late 5s"}; !slices.Equal(got, want) {
 		t.Errorf("reported %q, want %q", got, want)
 	}
-	want := []string{"typed UnknownType", "typed CheckpointNotKept", "bad Invalid", "waits UnknownType"}
+	want := []string{"typed UnknownType", "typed CheckpointNotKept", "bad Invalid", "waits UnknownType", "late Ignored"}
 	if !slices.Equal(b.events, want) {
 		t.Errorf("people see %q, want %q", b.events, want)
 	}

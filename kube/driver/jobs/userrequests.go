@@ -38,6 +38,10 @@ func (js *Jobs) Requests(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob)
 		return f
 	}
 	if c := spec.Change(); c != j.Spec.Change() {
+		if most := js.overChange(j.Spec, spec); most != nil {
+			js.o.Event(tj, overLimit, most.Error())
+			return f
+		}
 		f.Report(sched.Event{Kind: sched.JobChanged, Job: id, Change: &c})
 	}
 	return f
