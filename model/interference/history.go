@@ -258,8 +258,8 @@ func (e *entry) estimate(p Place, set []Member, i int, part []Member, rank int) 
 	return Estimate{Slow: m.mean * growth, Source: Subset, Weight: m.weight, Error: m.err() * growth, Last: e.last}
 }
 
-// Worst returns the largest slow-down measured in any set of n jobs in any place, or Generic(4) where none was and n >
-// 1: what one epoch on trial may cost a resident.
+// Worst returns the largest slow-down measured in any set of n jobs in any place, 1 at least, or Generic(4) where none
+// was and n > 1: what one epoch on trial may cost a resident.
 func (h *History) Worst(n int) float64 {
 	worst := 0.0
 	for i := range h.list {
@@ -269,7 +269,7 @@ func (h *History) Worst(n int) float64 {
 	}
 	switch {
 	case worst > 0:
-		return worst
+		return max(worst, 1)
 	case n <= 1:
 		return 1
 	}

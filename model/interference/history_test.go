@@ -315,3 +315,14 @@ func BenchmarkSlowdowns(b *testing.B) {
 		}
 	}
 }
+
+// Ensure that no set is taken to be faster than its jobs alone: a trial would be over before it starts.
+func TestWorstIsNoSpeedup(t *testing.T) {
+	h := &interference.History{}
+	if err := h.Record(interference.Place{Width: 1}, []string{"a", "b"}, []float64{.01, .02}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if w := h.Worst(2); w != 1 {
+		t.Errorf("worst slow-down of a pair %v, want 1", w)
+	}
+}

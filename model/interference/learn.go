@@ -17,7 +17,7 @@ import (
 type Learner struct {
 	History *History
 	// Epoch is how long an epoch of a job takes alone, 0 = unknown, where that is known better than by its model: jobs
-	// of a model may differ. nil = it is not.
+	// of a model may differ. It is no guess: what is made of one is taken for a slow-down. nil = it is not.
 	Epoch func(v *sched.View, id sched.JobID) time.Duration
 
 	alone *History        // of epochs alone, in seconds where slow-downs go: sets of one

@@ -235,6 +235,12 @@ func (e *Estimator) reported(v *sched.View, j sched.JobID) (left time.Duration, 
 	return max(e.whole[j]-v.Jobs[j].WorkNow(v.Now), 0), true
 }
 
+// Sure reports whether Remaining of job j follows from what the job itself reports.
+func (e *Estimator) Sure(v *sched.View, j sched.JobID) bool {
+	_, ok := e.reported(v, j)
+	return ok
+}
+
 // Remaining returns the work that job j is expected to have left, >= 0.
 func (e *Estimator) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	if left, ok := e.reported(v, j); ok {

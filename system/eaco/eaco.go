@@ -90,7 +90,7 @@ func New(p Params) (*Decider, error) {
 	}
 	d := &Decider{core: newCore(p.Known, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
 		failed: make(map[kind]bool), users: make(map[string]int)}
-	p.Learner.Epoch = d.know.epoch
+	p.Learner.Epoch = d.know.sureEpoch
 	return d, nil
 }
 

@@ -37,6 +37,19 @@ func (k *Known) epoch(v *sched.View, id sched.JobID) time.Duration {
 	return time.Duration(float64(work) * k.capped(v, id))
 }
 
+// surer are those who estimate the work of some jobs by what jobs alike took, and know that of others.
+type surer interface {
+	Sure(v *sched.View, j sched.JobID) bool
+}
+
+// sureEpoch is epoch where that is known, else 0.
+func (k *Known) sureEpoch(v *sched.View, id sched.JobID) time.Duration {
+	if s, ok := k.Work.(surer); ok && !s.Sure(v, id) {
+		return 0
+	}
+	return k.epoch(v, id)
+}
+
 // finish returns when job id is done if it is slow times slower from now on than alone under its cap: where it runs, or
 // started now.
 func (k *Known) finish(v *sched.View, id sched.JobID, slow float64) sched.Time {
