@@ -183,7 +183,10 @@ func (f *filling) held() string {
 		parts = append(parts, part)
 	}
 	text := ", " + strings.Join(parts, ", ")
-	if n := len(holders) - most; n > 0 {
+	switch n := len(holders) - most; {
+	case n == 1:
+		text += ", and more by another"
+	case n > 1:
 		text += fmt.Sprintf(", and more by %d others", n)
 	}
 	if f.w.Until > 0 {
