@@ -42,11 +42,8 @@ type Request struct {
 	Energy  metrics.Energy // power caps, prices and carbon of energy, where known
 	Inject  []sched.Event  // user commands, prices, node changes from outside
 
-	NoiseSeed uint64 // of the key report_noise
-	// StartUp is what each start costs a job, its first too, in place of what the keys say; nil: those say it.
-	StartUp func(*trace.Job) time.Duration
-	// Mute reports whether a job says nothing of the ends of its epochs; nil: all that have epochs do.
-	Mute func(*trace.Job) bool
+	NoiseSeed uint64   // of the key report_noise
+	Recorded  Recorded // how jobs were seen to run
 
 	Sinks []eventlog.Sink                     // are given every event; a preset with a simulator of its own has none
 	Log   func(eventlog.Header) eventlog.Sink // makes a sink that knows how the log starts too; nil: there is none
@@ -54,6 +51,22 @@ type Request struct {
 	Timeline *timeline.Timeline
 	Clock    func() int64           // nanoseconds, for decision times; nil: not measured
 	Adapt    func(*pipeline.Stages) // may change the system's stages; nil: they stay
+}
+
+// Recorded is how jobs were seen to run. What is nil was not seen.
+type Recorded struct {
+	// StartUp is what each start costs a job, its first too, in place of what the keys say.
+	StartUp func(*trace.Job) time.Duration
+	// Mute reports whether a job says nothing of the ends of its epochs; else all that have epochs do.
+	Mute func(*trace.Job) bool
+	// Speed is the work per time of a job on so many GPUs, alone, 1 on those that it asks for; else it is in proportion
+	// to them. Applications that are known go before it.
+	Speed func(j *trace.Job, gpus int) float64
+	// Known is the work of a job from which on it is known how much it is in all: up to there that is
+	// estimated, as for real jobs. Else it is known from the start.
+	Known func(*trace.Job) time.Duration
+	// Slow is how much longer a job takes next to others on a GPU; else as Sharing says.
+	Slow func(j *trace.Job, others []*trace.Job) float64
 }
 
 // Outcome is what came of a simulation.

@@ -33,6 +33,7 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings
 	b.runtime = s.runtimeOf(set, skewOf(set))
 	goBy(oracle, &b.runtime)
 	s.mute(&b.runtime)
+	s.Recorded.pace(&b.runtime)
 	s.Caps.slow(&b.runtime)
 	if s.Sharing == nil {
 		return oracle, nil
@@ -46,14 +47,29 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings
 	return oracle, err
 }
 
+// pace has jobs be as fast as they were seen to be.
+func (a *Recorded) pace(r *sim.Runtime) {
+	r.Interference = a.Slow
+	if a.Speed == nil || r.Speed != nil {
+		return
+	}
+	r.Speed = func(j *trace.Job, _ sched.Config, placement []int, _ time.Duration) (rate float64, until time.Duration) {
+		gpus := 0
+		for _, n := range placement {
+			gpus += n
+		}
+		return a.Speed(j, gpus), 0
+	}
+}
+
 // mute has the ends of epochs be unknown of the jobs that say nothing of them.
 func (s *Request) mute(r *sim.Runtime) {
-	if s.Mute == nil {
+	if s.Recorded.Mute == nil {
 		return
 	}
 	ends := r.EpochEnd
 	r.EpochEnd = func(j *trace.Job, epoch int) time.Duration {
-		if s.Mute(j) {
+		if s.Recorded.Mute(j) {
 			return math.MaxInt64
 		}
 		return ends(j, epoch)
@@ -103,8 +119,8 @@ func (s *Request) runtimeOf(set *key.Settings, skewOf func(string) (float64, boo
 	if len(restart.Models) > 0 {
 		r.RestartOf = func(j *trace.Job) time.Duration { return restart.Of(j.Spec.Model) }
 	}
-	if s.StartUp != nil {
-		r.RestartOf, r.RestartAtFirst = s.StartUp, true
+	if s.Recorded.StartUp != nil {
+		r.RestartOf, r.RestartAtFirst = s.Recorded.StartUp, true
 	}
 	penalty, w := system.SpreadPenalty.Get(set), s.truth(set)
 	r.Slowdown = func(v *sched.View, t *trace.Job, gpus []sched.GPUID, nodes, need int) float64 {

@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/power"
+	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
@@ -96,6 +97,9 @@ func (s *Request) buildAlone(p preset, set *key.Settings) (b *built, err error) 
 // knowledge is what the system knows of the world.
 func (s *Request) knowledge(b *built, set *key.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
 	k = system.Knowledge{Work: b.trace.Oracle(), Files: s.Files, Slow: s.slow(system.SlowGPUs.Get(set))}
+	if known := s.Recorded.Known; known != nil {
+		k.Work = &estimates{remaining.New(), b.trace, known}
+	}
 	if k.Scores, err = s.scores(); err != nil {
 		return k, wrong("Scores", err)
 	}

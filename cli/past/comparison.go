@@ -64,7 +64,8 @@ func (h *History) Itself() Candidate {
 // Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A
 // candidate that cannot be simulated has its error in its row; the error returned is that of ctx.
 //
-// Systems that ask how much work a job has left hear the truth, which the recorded run may not have known.
+// Systems that ask how much work a job has left hear the truth, which the recorded run may not have known; but that
+// which decided in a record of real jobs hears what it did: estimates, until a job says how many its steps are.
 func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) {
 	rows, took := []Row{h.Recorded}, [][]time.Duration{nil}
 	for i := range list {
@@ -85,11 +86,9 @@ func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) 
 func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Duration) {
 	sim := &simulate.Request{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
 		Budget: c.Budget, Round: c.Round}
-	if _, given := c.Settings["restart_overhead"]; h.startUp != nil && !given {
-		sim.StartUp = func(j *trace.Job) time.Duration { return h.startUp[j.Spec.Name] }
-	}
-	if len(h.mute) > 0 {
-		sim.Mute = func(j *trace.Job) bool { return h.mute[j.Spec.Name] }
+	_, given := c.Settings["restart_overhead"]
+	if sim.Recorded = h.seen(!given); h.decidedBy(c) && manager.Wrote(&h.Header) {
+		sim.Recorded.Known = func(j *trace.Job) time.Duration { return h.known[j.Spec.Name] }
 	}
 	if manager.Wrote(&h.Header) && h.Header.GPUs > 0 { // as real jobs are decided about
 		sim.Known = system.EqualScores(h.Header.GPUs)
@@ -114,6 +113,20 @@ func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Durat
 		row.Error = h.difference(&row, out.PerJob)
 	}
 	return row, h.jcts(out.PerJob)
+}
+
+// seen returns how jobs were seen to run, with what their starts cost where asked for.
+func (h *History) seen(starts bool) (r simulate.Recorded) {
+	if h.startUp != nil && starts {
+		r.StartUp = func(j *trace.Job) time.Duration { return h.startUp[j.Spec.Name] }
+	}
+	if len(h.mute) > 0 {
+		r.Mute = func(j *trace.Job) bool { return h.mute[j.Spec.Name] }
+	}
+	if h.speeds != nil {
+		r.Speed, r.Slow = h.speeds.onGPUs, h.speeds.nextTo
+	}
+	return r
 }
 
 // decidedBy reports whether c is what the record was decided by, all of it.

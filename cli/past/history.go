@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +50,11 @@ type History struct {
 	ended []bool // by job of Trace
 	// startUp is what each start cost a job, by its name in Trace; nil = Measured says it for all.
 	startUp map[string]time.Duration
-	mute    map[string]bool // jobs, by their names in Trace, of whose epochs nothing was heard where they shared
+	// by the names of jobs in Trace: the work at which a job said how much it is in all
+	known map[string]time.Duration
+	// how fast jobs were by their GPUs and next to others; nil = as fast as they had GPUs
+	speeds *speeds
+	mute   map[string]bool // jobs, by their names in Trace, of whose epochs nothing was heard where they shared
 }
 
 // Overheads are what starts and stops took, by the median; 0 = nothing, or never seen.
@@ -66,8 +71,9 @@ type Overheads struct {
 // is an error if no job ran.
 func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*History, error) {
 	rec, who := metrics.NewRecorder(0), new(deciders)
-	spent := &overheads{shared: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]bool)}
-	sinks := []eventlog.Sink{rec, spent, who}
+	spent := &overheads{shared: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]bool),
+		said: make(map[sched.JobID]time.Duration)}
+	sinks := []eventlog.Sink{rec, spent, &spent.paces, who}
 	if line != nil {
 		line.Watts = rec.Watts
 		sinks = append([]eventlog.Sink{line}, sinks...)
@@ -77,7 +83,8 @@ func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*
 		return nil, fmt.Errorf("whatif: %w", err)
 	}
 	v := asOf(s.View(), now, rec)
-	h := &History{Header: r.Header(), Measured: spent.sum(v), Earlier: who.earlier}
+	h := &History{Header: r.Header(), Earlier: who.earlier, speeds: spent.paces.fit()}
+	h.Measured = spent.sum(v, h.speeds)
 	if h.Cluster, err = clusterOf(v); err != nil {
 		return nil, err
 	}
@@ -142,7 +149,7 @@ func asOf(v *sched.View, now sched.Time, rec *metrics.Recorder) *sched.View {
 // addJobs makes a trace of the jobs that ran, and returns their numbers in it by those in the log.
 func (h *History) addJobs(v *sched.View, jobs []metrics.Job, spent *overheads) map[sched.JobID]sched.JobID {
 	costs := &spent.costs
-	h.mute = make(map[string]bool)
+	h.mute, h.known = make(map[string]bool), make(map[string]time.Duration)
 	h.Trace = &trace.Trace{Format: "recorded", Source: "a log of " + cmp.Or(h.Header.System, "an unknown system")}
 	number := make(map[sched.JobID]sched.JobID) // in the trace, by that in the log
 	if h.Measured.AtFirst {
@@ -159,14 +166,18 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, spent *overheads) m
 		spec, saves := specOf(id, j, number, names), savesAs(j, costs.Says(id))
 		spec.Saves = spec.Saves || saves == trace.SavesWork
 		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: spec, Saves: saves,
-			Duration: whatif.AsWanted(j, whatif.Measured(v, j))})
+			Duration: whatif.AsWanted(j, spent.work(v, id, h.speeds))})
 		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
 		name := h.Trace.Jobs[len(h.Jobs)-1].Spec.Name
 		if spent.mute(id) {
 			h.mute[name] = true
 		}
+		h.known[name] = math.MaxInt64
+		if work, said := spent.said[id]; said {
+			h.known[name] = work
+		}
 		if h.startUp != nil {
-			h.startUp[name], _ = costs.StartUp(id)
+			h.startUp[name] = spent.startUp(v, id, h.speeds)
 		}
 		if over(j) {
 			h.Ended++
@@ -258,11 +269,13 @@ func clusterOf(v *sched.View) (*cluster.Cluster, error) {
 // overheads measures what starts and stops take.
 type overheads struct {
 	costs   whatif.Delays
+	paces   paces
 	resume  []time.Duration
 	reports []time.Duration
-	last    map[sched.JobID]sched.Time // report, or start, of the attempt
-	shared  map[sched.JobID]bool       // next to another on a GPU, so that the ends of its epochs were asked for
-	epochs  map[sched.JobID]bool       // the end of one was reported
+	last    map[sched.JobID]sched.Time    // report, or start, of the attempt
+	said    map[sched.JobID]time.Duration // the work at the first report of how many steps there are in all
+	shared  map[sched.JobID]bool          // next to another on a GPU, so that the ends of its epochs were asked for
+	epochs  map[sched.JobID]bool          // the end of one was reported
 }
 
 // mute reports whether a job was asked for the ends of its epochs and never reported one.
@@ -296,6 +309,9 @@ func (o *overheads) Log(v *sched.View, e *sched.Event) {
 		}
 		delete(o.last, e.Job)
 	case sched.Progressed:
+		if _, known := o.said[e.Job]; !known && e.Code > 0 {
+			o.said[e.Job] = e.Work
+		}
 		if at, ok := o.last[e.Job]; ok {
 			o.reports = append(o.reports, e.Time.Sub(at))
 		} else if o.last == nil {
@@ -305,16 +321,35 @@ func (o *overheads) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
+// work returns the work of a job in time alone on the GPUs it asked for, as s says how fast it was; nil = as fast as it
+// had GPUs.
+func (o *overheads) work(v *sched.View, id sched.JobID, s *speeds) time.Duration {
+	j := v.Job(id)
+	measured, p := whatif.Measured(v, j), o.paces.jobs[id]
+	if s == nil || p == nil {
+		return measured
+	}
+	return s.work(id, p, measured, o.costs.Says(id) || j.State != sched.Done)
+}
+
+// startUp returns what each start has cost a job on average, see whatif.Delays.StartUp.
+func (o *overheads) startUp(v *sched.View, id sched.JobID, s *speeds) time.Duration {
+	cost, _ := o.costs.StartUp(id)
+	if p := o.paces.jobs[id]; s != nil && p != nil && o.costs.Says(id) {
+		return s.startUp(p, s.work(id, p, v.Job(id).Work, true))
+	}
+	return cost
+}
+
 // sum returns the medians. Logs of simulations say when an attempt does work again. Those of real jobs do not: a job
 // that reports its work loses some time at every start, its first too, before the first report.
-func (o *overheads) sum(v *sched.View) Overheads {
+func (o *overheads) sum(v *sched.View, s *speeds) Overheads {
 	m := Overheads{Start: o.costs.Start(), Stop: o.costs.Stop(), Restart: max(median(o.resume), 0),
 		Restarts: len(o.resume), Report: median(o.reports)}
 	var first []time.Duration
 	for i := range v.Jobs {
 		if id := sched.JobID(i); o.costs.Says(id) && v.Job(id).Outcome == sched.Finished {
-			d, _ := o.costs.StartUp(id)
-			first = append(first, d)
+			first = append(first, o.startUp(v, id, s))
 		}
 	}
 	if m.Restart == 0 && slices.ContainsFunc(first, func(d time.Duration) bool { return d > 0 }) {
