@@ -79,3 +79,37 @@ func FuzzTable(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that a kind of table bounds its rows and bytes, and says what it calls a table of nothing.
+func TestKinds(t *testing.T) {
+	kind := csvtable.Kind{Prefix: "pkg", Empty: "empty file", Bytes: 20, Rows: 2}
+	for src, want := range map[string]string{
+		"a\n1\n2\n":                    "",
+		"a\n1\n2\n3\n":                 "pkg: f: line 4: more than 2 rows, want less",
+		"a\n1\n" + "23456789012345678": "pkg: f: line 1: more than 20 bytes, want less",
+		"":                             "pkg: f: line 1: empty file, want a header line and rows",
+	} {
+		table, err := kind.Open(strings.NewReader(src), "f")
+		if err == nil {
+			err = table.Each(func() error { return nil })
+		}
+		if err != nil && err.Error() != want || err == nil && want != "" {
+			t.Errorf("%q: %v, want %q", src, err, want)
+		}
+	}
+}
+
+// Ensure that columns are found by name, and a missing one is named.
+func TestColumns(t *testing.T) {
+	table, err := csvtable.Open(strings.NewReader("a,b,c\n"), "pkg", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := table.Find("c", "x", "a"); got[0] != 2 || got[1] != -1 || got[2] != 0 {
+		t.Errorf("found %v, want 2, -1 and 0", got)
+	}
+	const want = `pkg: f: line 1: no column "x", want the columns b, x`
+	if _, err := table.Need("b", "x"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

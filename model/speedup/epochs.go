@@ -33,21 +33,21 @@ func ReadTargetRuns(r io.Reader, name string) ([]TargetRun, error) {
 	}
 	var runs []TargetRun
 	for {
-		ok, err := t.next()
+		ok, err := t.Next()
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			break
 		}
-		run := TargetRun{Dataset: strings.Clone(t.row[at[0]]), Network: strings.Clone(t.row[at[1]])}
+		run := TargetRun{Dataset: strings.Clone(t.Row[at[0]]), Network: strings.Clone(t.Row[at[1]])}
 		if run.Batch, err = t.count(at[2]); err != nil {
 			return nil, err
 		}
 		if run.Target, err = t.number(at[3], -maxValue); err != nil {
 			return nil, err
 		}
-		if !strings.EqualFold(t.row[at[4]], "nan") {
+		if !strings.EqualFold(t.Row[at[4]], "nan") {
 			epoch, err := t.count(at[4])
 			if err != nil {
 				return nil, err
@@ -57,7 +57,7 @@ func ReadTargetRuns(r io.Reader, name string) ([]TargetRun, error) {
 		runs = append(runs, run)
 	}
 	if len(runs) == 0 {
-		return nil, t.fail("no rows, want at least one run")
+		return nil, t.Fail("no rows, want at least one run")
 	}
 	return runs, nil
 }

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -39,12 +40,12 @@ func NewMeter(app App, spec *sched.JobSpec, gpusPerNode int) (*Meter, error) {
 	if m.speeds == nil {
 		return nil, fmt.Errorf("speedup: %s does not run on %d..%d GPUs with batch size %d..%d, want a way that "+
 			"it does",
-			quote(spec.Model), spec.GPUs.Want, spec.GPUs.Max, spec.Batch.Min, spec.Batch.Max)
+			csvtable.Quote(spec.Model), spec.GPUs.Want, spec.GPUs.Max, spec.Batch.Min, spec.Batch.Max)
 	}
 	sum := 0.0
 	for phase, size := range app.Sizes() {
 		if sum += size / m.speeds[phase]; !(sum <= MaxDuration.Seconds()) {
-			return nil, fmt.Errorf("speedup: %s takes %v s, want at most %v s", quote(spec.Model), sum,
+			return nil, fmt.Errorf("speedup: %s takes %v s, want at most %v s", csvtable.Quote(spec.Model), sum,
 				MaxDuration.Seconds())
 		}
 		m.ends = append(m.ends, sched.Seconds(sum))

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+
+	"github.com/trainyard/trainyard/internal/csvtable"
 )
 
 // Steps are measured times of an optimizer step by placement, or by nodes and GPUs, and by samples on each GPU. It is
@@ -68,7 +70,7 @@ func ReadSteps(fsys fs.FS, dir, kind string) (*Steps, error) {
 	return b.build(), nil
 }
 
-func readFile(fsys fs.FS, name string, read func(*table) error) error {
+func readFile(fsys fs.FS, name string, read func(table) error) error {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return fmt.Errorf("speedup: %w", err)
@@ -77,7 +79,7 @@ func readFile(fsys fs.FS, name string, read func(*table) error) error {
 	return readFrom(f, name, read)
 }
 
-func readFrom(r io.Reader, name string, read func(*table) error) error {
+func readFrom(r io.Reader, name string, read func(table) error) error {
 	t, err := openTable(r, name)
 	if err != nil {
 		return err
@@ -98,23 +100,23 @@ type stepSum struct {
 
 func (s *stepSum) add(step, sync float64) { s.n, s.step, s.sync = s.n+1, s.step+step, s.sync+sync }
 
-func (b *stepBuilder) placements(t *table) error {
+func (b *stepBuilder) placements(t table) error {
 	at, err := t.only("placement", "local_bsz", "step_time", "sync_time")
 	if err != nil {
 		return err
 	}
 	for {
-		ok, err := t.next()
+		ok, err := t.Next()
 		if err != nil {
 			return err
 		}
 		if !ok {
 			break
 		}
-		placement, ok := parsePlacement(t.row[at[0]])
+		placement, ok := parsePlacement(t.Row[at[0]])
 		if !ok {
-			return t.fail("placement %s, want a digit from 1 to 9 for each node, at most %d", quote(t.row[at[0]]),
-				maxNodes)
+			return t.Fail("placement %s, want a digit from 1 to 9 for each node, at most %d",
+				csvtable.Quote(t.Row[at[0]]), maxNodes)
 		}
 		local, step, sync, err := stepFields(t, at[1:])
 		if err != nil {
@@ -122,24 +124,24 @@ func (b *stepBuilder) placements(t *table) error {
 		}
 		key := string(smallestRotation(placement))
 		if b.exact[key][local] != nil {
-			return t.fail("placement %s with %d samples on each GPU twice, want it once", t.row[at[0]], local)
+			return t.Fail("placement %s with %d samples on each GPU twice, want it once", t.Row[at[0]], local)
 		}
 		sum(b.exact, key, local).add(step, sync)
 		sum(b.grid, [2]int{len(placement), total(placement)}, local).add(step, sync)
 	}
 	if len(b.exact) == 0 {
-		return t.fail("no rows, want at least one placement")
+		return t.Fail("no rows, want at least one placement")
 	}
 	return nil
 }
 
-func (b *stepBuilder) scalability(t *table) error {
+func (b *stepBuilder) scalability(t table) error {
 	at, err := t.only("num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time")
 	if err != nil {
 		return err
 	}
 	for {
-		ok, err := t.next()
+		ok, err := t.Next()
 		if !ok || err != nil {
 			return err
 		}
@@ -152,7 +154,7 @@ func (b *stepBuilder) scalability(t *table) error {
 			return err
 		}
 		if gpus < nodes {
-			return t.fail("%d GPUs on %d nodes, want at least one on each", gpus, nodes)
+			return t.Fail("%d GPUs on %d nodes, want at least one on each", gpus, nodes)
 		}
 		local, step, sync, err := stepFields(t, at[2:])
 		if err != nil {
@@ -163,7 +165,7 @@ func (b *stepBuilder) scalability(t *table) error {
 }
 
 // stepFields reads local_bsz, step_time and sync_time.
-func stepFields(t *table, at []int) (local int, step, sync float64, err error) {
+func stepFields(t table, at []int) (local int, step, sync float64, err error) {
 	if local, err = t.count(at[0]); err != nil {
 		return 0, 0, 0, err
 	}
@@ -174,7 +176,7 @@ func stepFields(t *table, at []int) (local int, step, sync float64, err error) {
 		return 0, 0, 0, err
 	}
 	if step > maxStep || sync > step {
-		return 0, 0, 0, t.fail("step of %v s with %v s of synchronisation, want at most %v s, synchronisation included",
+		return 0, 0, 0, t.Fail("step of %v s with %v s of synchronisation, want at most %v s, synchronisation included",
 			step, sync, float64(maxStep))
 	}
 	return local, step, sync, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -56,13 +57,13 @@ func ReadThroughputs(r io.Reader, name string) (*Throughputs, error) {
 	possible := false
 	for i, r := range rows {
 		if i > 0 && r.batch == rows[i-1].batch {
-			return nil, t.fail("batch size %d twice, want it once", r.batch)
+			return nil, t.Fail("batch size %d twice, want it once", r.batch)
 		}
 		x.Batches, x.Rates = append(x.Batches, r.batch), append(x.Rates, r.rates)
 		possible = possible || slices.Max(r.rates) > 0
 	}
 	if !possible {
-		return nil, t.fail("no updates per second above 0, want at least one")
+		return nil, t.Fail("no updates per second above 0, want at least one")
 	}
 	return x, nil
 }
@@ -74,9 +75,9 @@ type batchRow struct {
 }
 
 // batchRows reads all rows of t: column order[i] is about gpus[i].
-func batchRows(t *table, gpus, order []int) (rows []batchRow, err error) {
+func batchRows(t table, gpus, order []int) (rows []batchRow, err error) {
 	for {
-		ok, err := t.next()
+		ok, err := t.Next()
 		if err != nil || !ok {
 			return rows, err
 		}
@@ -86,14 +87,14 @@ func batchRows(t *table, gpus, order []int) (rows []batchRow, err error) {
 		}
 		r := batchRow{batch, make([]float64, len(gpus))}
 		for i, at := range order {
-			if cell := strings.ToLower(t.row[at]); cell == "" || cell == "nan" {
+			if cell := strings.ToLower(t.Row[at]); cell == "" || cell == "nan" {
 				continue
 			}
 			if r.rates[i], err = t.number(at, 0); err != nil {
 				return nil, err
 			}
 			if r.rates[i] > maxRate {
-				return nil, t.fail("%v updates per second on %d GPUs, want at most %v", r.rates[i], gpus[i],
+				return nil, t.Fail("%v updates per second on %d GPUs, want at most %v", r.rates[i], gpus[i],
 					float64(maxRate))
 			}
 		}
@@ -105,22 +106,22 @@ func batchRows(t *table, gpus, order []int) (rows []batchRow, err error) {
 const maxRate = 1e9
 
 // widthsOf returns the widths that the header names, ascending, and the column of each.
-func widthsOf(t *table) (gpus, order []int, err error) {
-	if t.header[0] != "global_batch_size" || len(t.header) < 2 {
-		return nil, nil, t.fail("header %s, want global_batch_size and numbers of GPUs",
-			quote(strings.Join(t.header, ",")))
+func widthsOf(t table) (gpus, order []int, err error) {
+	if t.Header[0] != "global_batch_size" || len(t.Header) < 2 {
+		return nil, nil, t.Fail("header %s, want global_batch_size and numbers of GPUs",
+			csvtable.Quote(strings.Join(t.Header, ",")))
 	}
-	if len(t.header) > maxColumns {
-		return nil, nil, t.fail("%d columns, want at most %d", len(t.header), maxColumns)
+	if len(t.Header) > maxColumns {
+		return nil, nil, t.Fail("%d columns, want at most %d", len(t.Header), maxColumns)
 	}
-	for i, column := range t.header[1:] {
+	for i, column := range t.Header[1:] {
 		n, ok := parseCount(column)
 		if !ok {
-			return nil, nil, t.fail("column %s, want a number of GPUs from 1 to %d", quote(column), maxCount)
+			return nil, nil, t.Fail("column %s, want a number of GPUs from 1 to %d", csvtable.Quote(column), maxCount)
 		}
 		at, twice := slices.BinarySearch(gpus, n)
 		if twice {
-			return nil, nil, t.fail("%d GPUs twice, want them once", n)
+			return nil, nil, t.Fail("%d GPUs twice, want them once", n)
 		}
 		gpus, order = slices.Insert(gpus, at, n), slices.Insert(order, at, i+1)
 	}

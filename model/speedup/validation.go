@@ -70,14 +70,14 @@ type run struct {
 	progress, sqr, vari, updates []float64 // by epoch
 }
 
-func (r *run) read(t *table) error {
+func (r *run) read(t table) error {
 	at, err := t.only("progress", "grad_sqr", "grad_var", "iteration", "metric")
 	if err != nil {
 		return err
 	}
 	last, updates := 0.0, 0.0
 	for {
-		ok, err := t.next()
+		ok, err := t.Next()
 		if err != nil {
 			return err
 		}
@@ -92,20 +92,20 @@ func (r *run) read(t *table) error {
 		}
 		switch {
 		case x[0] <= last:
-			return t.fail("progress %v behind %v, want it to rise", x[0], last)
+			return t.Fail("progress %v behind %v, want it to rise", x[0], last)
 		case x[3] < updates:
-			return t.fail("iteration %v behind %v, want it not to fall", x[3], updates)
+			return t.Fail("iteration %v behind %v, want it not to fall", x[3], updates)
 		case x[1]+x[2] <= 0:
-			return t.fail("gradient without norm and variance, want one of them > 0")
+			return t.Fail("gradient without norm and variance, want one of them > 0")
 		case x[1] > maxGradient || x[2] > maxGradient:
-			return t.fail("gradient of norm %v and variance %v, want at most %v", x[1], x[2], maxGradient)
+			return t.Fail("gradient of norm %v and variance %v, want at most %v", x[1], x[2], maxGradient)
 		}
 		last, updates = x[0], x[3]
 		r.progress, r.updates = append(r.progress, last), append(r.updates, updates)
 		r.sqr, r.vari = append(r.sqr, x[1]), append(r.vari, x[2])
 	}
 	if len(r.progress) == 0 {
-		return t.fail("no rows, want one for each epoch")
+		return t.Fail("no rows, want one for each epoch")
 	}
 	return nil
 }

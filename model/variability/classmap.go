@@ -1,12 +1,12 @@
 package variability
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/internal/suggest"
 )
 
@@ -47,36 +47,34 @@ func ReadClassMap(r io.Reader, name string, classes []string) (*ClassMap, error)
 	if err != nil {
 		return nil, err
 	}
-	if t.find("class")[0] >= 0 {
+	if t.Find("class")[0] >= 0 {
 		return readNamed(t, classes)
 	}
-	return readProfiled(t, classes)
+	return readProfiled(t, name, classes)
 }
 
 // columns returns where the columns are, all of which are there, and no others.
-func (t *table) columns(names ...string) ([]int, error) {
-	at, err := t.need(names...)
-	if err == nil && len(t.header) > len(names) {
-		err = t.fail("%d columns, want the columns %s", len(t.header), strings.Join(names, ", "))
+func columns(t *csvtable.Table, names ...string) ([]int, error) {
+	at, err := t.Need(names...)
+	if err == nil && len(t.Header) > len(names) {
+		err = t.Fail("%d columns, want the columns %s", len(t.Header), strings.Join(names, ", "))
 	}
 	return at, err
 }
 
 // each calls f with each row, of which there is at least one.
-func (t *table) each(most int, f func(row []string) error) error {
+func each(t *csvtable.Table, most int, f func(row []string) error) error {
 	for rows := 0; ; rows++ {
-		row, err := t.next()
-		if errors.Is(err, io.EOF) && rows > 0 {
+		more, err := t.Next()
+		switch {
+		case err == nil && !more && rows == 0:
+			err = t.Fail("no rows, want at least one")
+		case err == nil && !more:
 			return nil
-		}
-		if errors.Is(err, io.EOF) {
-			err = t.fail("no rows, want at least one")
-		}
-		if err == nil && rows == most {
-			err = t.fail("more than %d rows, want less", most)
-		}
-		if err == nil {
-			err = f(row)
+		case err == nil && rows == most:
+			err = t.Fail("more than %d rows, want less", most)
+		case err == nil:
+			err = f(t.Row)
 		}
 		if err != nil {
 			return err
@@ -84,43 +82,43 @@ func (t *table) each(most int, f func(row []string) error) error {
 	}
 }
 
-func readNamed(t *table, classes []string) (*ClassMap, error) {
-	at, err := t.columns("model", "class")
+func readNamed(t *csvtable.Table, classes []string) (*ClassMap, error) {
+	at, err := columns(t, "model", "class")
 	if err != nil {
 		return nil, err
 	}
 	m, lines := &ClassMap{make(map[string]string)}, make(map[string]int)
-	err = t.each(maxModels, func(row []string) error {
+	err = each(t, maxModels, func(row []string) error {
 		model, class := plain(row[at[0]]), slices.Index(classes, row[at[1]])
 		switch {
 		case !wordOK(row[at[0]]) || model == "":
-			return t.fail("model %s, want %s", quote(row[at[0]]), wantedWord)
+			return t.Fail("model %s, want %s", csvtable.Quote(row[at[0]]), wantedWord)
 		case lines[model] > 0:
-			return t.fail("model %s, want each once: it is in line %d too", quote(row[at[0]]), lines[model])
+			return t.Fail("model %s, want each once: it is in line %d too", csvtable.Quote(row[at[0]]), lines[model])
 		case class < 0:
-			return t.fail("class %s%s, want one of %s", quote(row[at[1]]), suggest.Hint(row[at[1]], classes),
+			return t.Fail("class %s%s, want one of %s", csvtable.Quote(row[at[1]]), suggest.Hint(row[at[1]], classes),
 				strings.Join(classes, ", "))
 		}
-		m.class[model], lines[model] = classes[class], t.line
+		m.class[model], lines[model] = classes[class], t.Line()
 		return nil
 	})
 	return m, err
 }
 
-// readProfiled trains a classifier on all models of a table of kernels.
-func readProfiled(t *table, classes []string) (*ClassMap, error) {
-	at, err := t.columns("model", "seconds", "dram_util", "peak_fu_util")
+// readProfiled trains a classifier on all models of a table of kernels, called name by errors.
+func readProfiled(t *csvtable.Table, name string, classes []string) (*ClassMap, error) {
+	at, err := columns(t, "model", "seconds", "dram_util", "peak_fu_util")
 	if err != nil {
 		return nil, err
 	}
 	kernels := make(map[string][]Kernel)
 	var models []string // in order of the file
-	err = t.each(maxModels, func(row []string) error {
+	err = each(t, maxModels, func(row []string) error {
 		model := plain(row[at[0]])
 		if !wordOK(row[at[0]]) || model == "" {
-			return t.fail("model %s, want %s", quote(row[at[0]]), wantedWord)
+			return t.Fail("model %s, want %s", csvtable.Quote(row[at[0]]), wantedWord)
 		}
-		k, wrong := t.kernel(row, at[1:])
+		k, wrong := kernel(t, row, at[1:])
 		if kernels[model] == nil {
 			models = append(models, model)
 		}
@@ -133,13 +131,13 @@ func readProfiled(t *table, classes []string) (*ClassMap, error) {
 	apps := make([]Features, len(models))
 	for i, model := range models {
 		if apps[i], err = Weighted(kernels[model]); err != nil {
-			return nil, fmt.Errorf("variability: %s: model %s: kernels that take no time, want some that do", t.name,
-				quote(model))
+			return nil, fmt.Errorf("variability: %s: model %s: kernels that take no time, want some that do", name,
+				csvtable.Quote(model))
 		}
 	}
 	c, err := Train(apps, len(classes))
 	if err != nil {
-		return nil, fmt.Errorf("variability: %s: %s", t.name, strings.TrimPrefix(err.Error(), "variability: "))
+		return nil, fmt.Errorf("variability: %s: %s", name, strings.TrimPrefix(err.Error(), "variability: "))
 	}
 	m := &ClassMap{make(map[string]string)}
 	for i, model := range models {
@@ -149,12 +147,12 @@ func readProfiled(t *table, classes []string) (*ClassMap, error) {
 }
 
 // kernel reads seconds, dram_util and peak_fu_util, which are at the given columns.
-func (t *table) kernel(row []string, at []int) (Kernel, error) {
+func kernel(t *csvtable.Table, row []string, at []int) (Kernel, error) {
 	var x [3]float64
 	for i, most := range []float64{1e9, 100, 100} {
 		var err error
 		if x[i], err = upTo(row[at[i]], most); err != nil {
-			return Kernel{}, t.fail("%s %s, want %w", t.header[at[i]], quote(row[at[i]]), err)
+			return Kernel{}, t.Fail("%s %s, want %w", t.Header[at[i]], csvtable.Quote(row[at[i]]), err)
 		}
 	}
 	return Kernel{x[0], Features{x[1], x[2]}}, nil

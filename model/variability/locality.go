@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/internal/suggest"
 )
 
@@ -112,12 +113,12 @@ func ReadLocality(r io.Reader, name string) (Locality, error) {
 	if err != nil {
 		return Locality{}, err
 	}
-	at, err := t.columns("model_or_class", "gpus_min", "level", "penalty")
+	at, err := columns(t, "model_or_class", "gpus_min", "level", "penalty")
 	if err != nil {
 		return Locality{}, err
 	}
 	var l Locality
-	err = t.each(maxPenalties, func(row []string) error {
+	err = each(t, maxPenalties, func(row []string) error {
 		return l.add(t, row[at[0]], row[at[1]], row[at[2]], row[at[3]])
 	})
 	if err != nil {
@@ -149,22 +150,22 @@ func (l Locality) Whole() bool {
 }
 
 // add takes one row of a file.
-func (l *Locality) add(t *table, who, gpus, level, value string) error {
+func (l *Locality) add(t *csvtable.Table, who, gpus, level, value string) error {
 	if !wordOK(who) {
-		return t.fail("model_or_class %s, want %s", quote(who), wantedWord)
+		return t.Fail("model_or_class %s, want %s", csvtable.Quote(who), wantedWord)
 	}
 	n, err := number(gpus, 1, 1e6)
 	if err != nil || n != float64(int(n)) {
-		return t.fail("gpus_min %s, want a whole number in 1..1000000", quote(gpus))
+		return t.Fail("gpus_min %s, want a whole number in 1..1000000", csvtable.Quote(gpus))
 	}
 	at := slices.Index(levelNames[:], level)
 	if at < 0 {
-		return t.fail("level %s%s, want one of %s", quote(level), suggest.Hint(level, levelNames[:]),
+		return t.Fail("level %s%s, want one of %s", csvtable.Quote(level), suggest.Hint(level, levelNames[:]),
 			strings.Join(levelNames[:], ", "))
 	}
 	x, err := number(value, 1, MaxPenalty)
 	if err != nil {
-		return t.fail("penalty %s, want a number in 1..%d", quote(value), MaxPenalty)
+		return t.Fail("penalty %s, want a number in 1..%d", csvtable.Quote(value), MaxPenalty)
 	}
 	p := penalty{who: strings.Clone(who), gpus: int(n)}
 	i, found := slices.BinarySearchFunc(l.rows, p, before)
@@ -174,14 +175,14 @@ func (l *Locality) add(t *table, who, gpus, level, value string) error {
 	return l.rows[i].set(t, Level(at), x)
 }
 
-func (p *penalty) set(t *table, level Level, x float64) error {
+func (p *penalty) set(t *csvtable.Table, level Level, x float64) error {
 	if p.at[level] != 0 {
-		return t.fail("%s from %d GPUs on, level %s, twice, want it once", quote(p.who), p.gpus, level)
+		return t.Fail("%s from %d GPUs on, level %s, twice, want it once", csvtable.Quote(p.who), p.gpus, level)
 	}
 	for other, y := range p.at {
 		nearer := Level(other) < level
 		if y != 0 && (nearer && y > x || !nearer && y < x) {
-			return t.fail("penalty %v on level %s and %v on level %s, want no level cheaper than a nearer one", x,
+			return t.Fail("penalty %v on level %s and %v on level %s, want no level cheaper than a nearer one", x,
 				level, y, Level(other))
 		}
 	}

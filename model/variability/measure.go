@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -58,8 +59,8 @@ func Measure(runs []Run, norm Norm) (*Measured, error) {
 	perfs := make([]float64, len(runs))
 	for i := range runs {
 		if wanted := checkRun(&runs[i]); wanted != "" {
-			return nil, fmt.Errorf("variability: run %d: GPU %s, perf %v, want %s", i, quote(runs[i].GPU), runs[i].Perf,
-				wanted)
+			return nil, fmt.Errorf("variability: run %d: GPU %s, perf %v, want %s", i, csvtable.Quote(runs[i].GPU),
+				runs[i].Perf, wanted)
 		}
 		perfs[i] = runs[i].Perf
 	}
@@ -87,8 +88,8 @@ func Measure(runs []Run, norm Norm) (*Measured, error) {
 			*x /= m.Norm
 		}
 		if e.Score < MinScore || e.Score > MaxScore {
-			return nil, fmt.Errorf("variability: GPU %s: score %v, want a number in %v..%v", quote(e.GPU), e.Score,
-				MinScore, MaxScore)
+			return nil, fmt.Errorf("variability: GPU %s: score %v, want a number in %v..%v", csvtable.Quote(e.GPU),
+				e.Score, MinScore, MaxScore)
 		}
 	}
 	return m, nil

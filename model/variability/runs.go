@@ -1,13 +1,13 @@
 package variability
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -51,24 +51,24 @@ func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
 	if by == ByPlace {
 		needs = []string{"cabinet", "node", "device", "perf"}
 	}
-	if _, err := t.need(needs...); err != nil {
+	if _, err := t.Need(needs...); err != nil {
 		return nil, err
 	}
-	at := t.find(runColumns...)
+	at := t.Find(runColumns...)
 	var runs []Run
 	names := make(map[string]string) // names repeat: keep one copy of each
 	for {
-		row, err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil && len(runs) == MaxRuns {
-			err = t.fail("more than %d runs, want less", MaxRuns)
+		more, err := t.Next()
+		if more && len(runs) == MaxRuns {
+			err = t.Fail("more than %d runs, want less", MaxRuns)
 		}
 		if err != nil {
 			return nil, err
 		}
-		run, err := readRun(t, row, at, by)
+		if !more {
+			break
+		}
+		run, err := readRun(t, t.Row, at, by)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
 		runs = append(runs, run)
 	}
 	if len(runs) == 0 {
-		return nil, t.fail("no runs, want a row for each")
+		return nil, t.Fail("no runs, want a row for each")
 	}
 	return runs, nil
 }
@@ -85,7 +85,7 @@ func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
 var runColumns = []string{"uuid", "perf", "cabinet", "node", "device", "ts"}
 
 // readRun reads a row of t; at says where each of runColumns is in it, -1 = nowhere.
-func readRun(t *table, row []string, at []int, by NameBy) (run Run, err error) {
+func readRun(t *csvtable.Table, row []string, at []int, by NameBy) (run Run, err error) {
 	field := func(i int) string {
 		if at[i] < 0 {
 			return ""
@@ -98,15 +98,15 @@ func readRun(t *table, row []string, at []int, by NameBy) (run Run, err error) {
 		run.GPU = place(cabinet, node, device)
 	}
 	if !wordOK(run.GPU) || run.Node != "" && !wordOK(run.Node) {
-		return run, t.fail("GPU %s, node %s, want %s", quote(run.GPU), quote(run.Node), wantedWord)
+		return run, t.Fail("GPU %s, node %s, want %s", csvtable.Quote(run.GPU), csvtable.Quote(run.Node), wantedWord)
 	}
 	if run.Perf, err = number(perf, 1/maxPerf, maxPerf); err != nil {
-		return run, t.fail("perf %s, want %w", quote(perf), err)
+		return run, t.Fail("perf %s, want %w", csvtable.Quote(perf), err)
 	}
 	if ts != "" && ts != "-1" {
 		sec, err := number(ts, 1e-9, 9e9)
 		if err != nil {
-			return run, t.fail("ts %s, want seconds of Unix time, %w", quote(ts), err)
+			return run, t.Fail("ts %s, want seconds of Unix time, %w", csvtable.Quote(ts), err)
 		}
 		run.At = sched.Time(sched.Seconds(sec))
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/internal/suggest"
 )
 
@@ -50,11 +51,11 @@ func (s *Scores) Validate() error {
 	for _, g := range s.GPUs {
 		switch {
 		case !wordOK(g.Name):
-			return s.fail("GPU %s, want %s", quote(g.Name), wantedWord)
+			return s.fail("GPU %s, want %s", csvtable.Quote(g.Name), wantedWord)
 		case g.Node != "" && !wordOK(g.Node):
-			return s.fail("node %s of GPU %s, want %s", quote(g.Node), quote(g.Name), wantedWord)
+			return s.fail("node %s of GPU %s, want %s", csvtable.Quote(g.Node), csvtable.Quote(g.Name), wantedWord)
 		case named[g.Name]:
-			return s.fail("GPU %s twice, want it once", quote(g.Name))
+			return s.fail("GPU %s twice, want it once", csvtable.Quote(g.Name))
 		}
 		named[g.Name] = true
 	}
@@ -69,19 +70,20 @@ func (s *Scores) Validate() error {
 func (s *Scores) validateClass(c int, class string) error {
 	for _, earlier := range s.Classes[:c] {
 		if earlier == class {
-			return s.fail("class %s twice, want it once", quote(class))
+			return s.fail("class %s twice, want it once", csvtable.Quote(class))
 		}
 	}
 	if !wordOK(class) {
-		return s.fail("class %s, want %s", quote(class), wantedWord)
+		return s.fail("class %s, want %s", csvtable.Quote(class), wantedWord)
 	}
 	if len(s.PM[c]) != len(s.GPUs) {
-		return s.fail("class %s has %d scores, want one for each of %d GPUs", quote(class), len(s.PM[c]), len(s.GPUs))
+		return s.fail("class %s has %d scores, want one for each of %d GPUs", csvtable.Quote(class), len(s.PM[c]),
+			len(s.GPUs))
 	}
 	for g, pm := range s.PM[c] {
 		if math.IsNaN(pm) || pm < MinScore || pm > MaxScore {
 			return s.fail("class %s, GPU %s: score %v, want a number in %v..%v",
-				quote(class), quote(s.GPUs[g].Name), pm, MinScore, MaxScore)
+				csvtable.Quote(class), csvtable.Quote(s.GPUs[g].Name), pm, MinScore, MaxScore)
 		}
 	}
 	return nil
@@ -98,7 +100,7 @@ func (s *Scores) Class(name string) (int, error) {
 			return c, nil
 		}
 	}
-	return 0, s.fail("no class %s%s, want one of %s", quote(name), suggest.Hint(name, s.Classes),
+	return 0, s.fail("no class %s%s, want one of %s", csvtable.Quote(name), suggest.Hint(name, s.Classes),
 		strings.Join(s.Classes, ", "))
 }
 
@@ -113,7 +115,7 @@ func (s *Scores) Select(names []string) (*Scores, error) {
 	for _, name := range names {
 		g, ok := at[name]
 		if !ok {
-			return nil, s.fail("no scores of GPU %s, want a row for each GPU of the cluster", quote(name))
+			return nil, s.fail("no scores of GPU %s, want a row for each GPU of the cluster", csvtable.Quote(name))
 		}
 		out.GPUs = append(out.GPUs, s.GPUs[g])
 		for c := range s.PM {
@@ -135,8 +137,8 @@ func (s *Scores) SameOrder(b *Scores) error {
 	}
 	for g := range b.GPUs {
 		if other, ok := row[b.GPUs[g].Name]; ok && other != g {
-			return b.fail("GPU %s is row %d, in %s row %d, want GPUs in the same order", quote(b.GPUs[g].Name), g+1,
-				s.Name, other+1)
+			return b.fail("GPU %s is row %d, in %s row %d, want GPUs in the same order", csvtable.Quote(b.GPUs[g].Name),
+				g+1, s.Name, other+1)
 		}
 	}
 	return nil

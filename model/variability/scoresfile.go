@@ -2,11 +2,12 @@ package variability
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/trainyard/trainyard/internal/csvtable"
 )
 
 // Columns of tables of scores. A class is called by what follows the prefix: pm_classA is class A.
@@ -42,20 +43,11 @@ func ReadScores(r io.Reader, name string) (*Scores, error) {
 	}
 	s := &Scores{Name: name, Classes: cols.classes, PM: make([][]float64, len(cols.classes))}
 	lines := make(map[string]int) // of each GPU
-	for {
-		row, err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := cols.add(t, s, lines, row); err != nil {
-			return nil, err
-		}
+	if err := t.Each(func() error { return cols.add(t, s, lines, t.Row) }); err != nil {
+		return nil, err
 	}
 	if len(s.GPUs) == 0 {
-		return nil, t.fail("no GPUs, want a row for each")
+		return nil, t.Fail("no GPUs, want a row for each")
 	}
 	return s, nil
 }
@@ -67,58 +59,58 @@ type scoreColumns struct {
 	at        []int // of each class
 }
 
-func scoreColumnsOf(t *table) (*scoreColumns, error) {
+func scoreColumnsOf(t *csvtable.Table) (*scoreColumns, error) {
 	prefix, names := prefixPM, []string{columnGPU, columnNode}
-	plain := t.find("GPU_UUID")[0] >= 0
+	plain := t.Find("GPU_UUID")[0] >= 0
 	if plain {
 		prefix, names = prefixPlain, []string{"GPU_UUID", "Node_ID"}
 	}
-	at, err := t.need(names...)
+	at, err := t.Need(names...)
 	if err != nil {
 		return nil, err
 	}
 	cols := &scoreColumns{gpu: at[0], node: at[1]}
-	for i, column := range t.header {
+	for i, column := range t.Header {
 		class, isScore := strings.CutPrefix(column, prefix)
 		ignored := plain && plainIgnored[column] || !plain && strings.HasPrefix(column, prefixSF)
 		switch {
 		case i == cols.gpu || i == cols.node || ignored:
 		case !isScore:
-			return nil, t.fail("unknown column %s, want %s and scores in %s...", quote(column),
+			return nil, t.Fail("unknown column %s, want %s and scores in %s...", csvtable.Quote(column),
 				strings.Join(names, ", "), prefix)
 		case !wordOK(class):
-			return nil, t.fail("column %s, want %s behind %s", quote(column), wantedWord, prefix)
+			return nil, t.Fail("column %s, want %s behind %s", csvtable.Quote(column), wantedWord, prefix)
 		case len(cols.classes) == MaxClasses:
-			return nil, t.fail("more than %d classes, want less", MaxClasses)
+			return nil, t.Fail("more than %d classes, want less", MaxClasses)
 		default:
 			cols.classes, cols.at = append(cols.classes, class), append(cols.at, i)
 		}
 	}
 	if len(cols.classes) == 0 {
-		return nil, t.fail("no scores, want a column %sA or the like", prefix)
+		return nil, t.Fail("no scores, want a column %sA or the like", prefix)
 	}
 	return cols, nil
 }
 
 // add appends the GPU of a row to s.
-func (cols *scoreColumns) add(t *table, s *Scores, lines map[string]int, row []string) error {
+func (cols *scoreColumns) add(t *csvtable.Table, s *Scores, lines map[string]int, row []string) error {
 	g := GPU{strings.Clone(row[cols.gpu]), strings.Clone(row[cols.node])}
 	switch twin := lines[g.Name]; {
 	case twin > 0:
-		return t.fail("GPU %s, want each once: it is in line %d too", quote(g.Name), twin)
+		return t.Fail("GPU %s, want each once: it is in line %d too", csvtable.Quote(g.Name), twin)
 	case !wordOK(g.Name):
-		return t.fail("GPU %s, want %s", quote(g.Name), wantedWord)
+		return t.Fail("GPU %s, want %s", csvtable.Quote(g.Name), wantedWord)
 	case g.Node != "" && !wordOK(g.Node):
-		return t.fail("node %s, want %s", quote(g.Node), wantedWord)
+		return t.Fail("node %s, want %s", csvtable.Quote(g.Node), wantedWord)
 	case len(s.GPUs) == MaxGPUs:
-		return t.fail("more than %d GPUs, want less", MaxGPUs)
+		return t.Fail("more than %d GPUs, want less", MaxGPUs)
 	}
-	lines[g.Name] = t.line
+	lines[g.Name] = t.Line()
 	s.GPUs = append(s.GPUs, g)
 	for c, i := range cols.at {
 		pm, err := number(row[i], MinScore, MaxScore)
 		if err != nil {
-			return t.fail("%s %s of GPU %s, want %w", t.header[i], quote(row[i]), quote(g.Name), err)
+			return t.Fail("%s %s of GPU %s, want %w", t.Header[i], csvtable.Quote(row[i]), csvtable.Quote(g.Name), err)
 		}
 		s.PM[c] = append(s.PM[c], pm)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -33,12 +34,12 @@ func ReadSpells(r io.Reader, name string, gpus int) ([]Spell, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.columns("gpu", "from_s", "to_s", "factor")
+	at, err := columns(t, "gpu", "from_s", "to_s", "factor")
 	if err != nil {
 		return nil, err
 	}
 	s := spells{of: make(map[int][]lined)}
-	err = t.each(maxSpells, func(row []string) error {
+	err = each(t, maxSpells, func(row []string) error {
 		return s.add(t, gpus, row[at[0]], row[at[1]], row[at[2]], row[at[3]])
 	})
 	if err != nil {
@@ -60,25 +61,25 @@ type lined struct {
 }
 
 // add takes one row of a file.
-func (s *spells) add(t *table, gpus int, gpu, from, to, factor string) error {
+func (s *spells) add(t *csvtable.Table, gpus int, gpu, from, to, factor string) error {
 	x := Spell{To: sched.Never}
 	var err error
 	if x.GPU, err = strconv.Atoi(gpu); err != nil || x.GPU < 0 || x.GPU >= gpus {
-		return t.fail("gpu %s, want the number of one, 0..%d", quote(gpu), gpus-1)
+		return t.Fail("gpu %s, want the number of one, 0..%d", csvtable.Quote(gpu), gpus-1)
 	}
 	if x.From, err = instant(from); err != nil {
-		return t.fail("from_s %s, want %w", quote(from), err)
+		return t.Fail("from_s %s, want %w", csvtable.Quote(from), err)
 	}
 	if strings.TrimSpace(to) != "" {
 		if x.To, err = instant(to); err != nil {
-			return t.fail("to_s %s, want %w, or nothing", quote(to), err)
+			return t.Fail("to_s %s, want %w, or nothing", csvtable.Quote(to), err)
 		}
 	}
 	if x.To <= x.From {
-		return t.fail("to_s %s, want more than from_s %s", quote(to), quote(from))
+		return t.Fail("to_s %s, want more than from_s %s", csvtable.Quote(to), csvtable.Quote(from))
 	}
 	if x.Factor, err = number(factor, MinScore, MaxScore); err != nil {
-		return t.fail("factor %s, want %w", quote(factor), err)
+		return t.Fail("factor %s, want %w", csvtable.Quote(factor), err)
 	}
 	own := s.of[x.GPU]
 	i, _ := slices.BinarySearchFunc(own, x.From, func(l lined, from sched.Time) int {
@@ -86,10 +87,10 @@ func (s *spells) add(t *table, gpus int, gpu, from, to, factor string) error {
 	})
 	for _, near := range own[max(0, i-1):min(len(own), i+1)] {
 		if near.From < x.To && x.From < near.To {
-			return t.fail("GPU %d, want one spell at a time: line %d is at the same time", x.GPU, near.line)
+			return t.Fail("GPU %d, want one spell at a time: line %d is at the same time", x.GPU, near.line)
 		}
 	}
-	s.of[x.GPU] = slices.Insert(own, i, lined{x, t.line})
+	s.of[x.GPU] = slices.Insert(own, i, lined{x, t.Line()})
 	s.list = append(s.list, x)
 	return nil
 }
