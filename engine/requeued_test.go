@@ -57,3 +57,60 @@ func TestTimeStartsAgainAfterRequeue(t *testing.T) {
 		t.Errorf("counted %v, want 0s, 5s, 0s, 10s", counted)
 	}
 }
+
+// undead gives GPUs to jobs that are done, in addition to what a system decides.
+type undead struct{ sched.Decider }
+
+func (u undead) Decide(v *sched.View, d *sched.Desired) {
+	u.Decider.Decide(v, d)
+	for id := range v.Jobs {
+		if v.Jobs[id].State == sched.Done {
+			d.Give(sched.JobID(id), []sched.GPUID{sched.GPUID(id)}, sched.Reason{})
+		}
+	}
+}
+
+// Ensure that nothing starts a job again that is done, neither its user, by whatever command, nor a system: recorders
+// drop the attempts of what is done.
+func TestDoneStaysDone(t *testing.T) {
+	tr := &trace.Trace{Jobs: []trace.Job{
+		{Spec: sched.JobSpec{Name: "short", GPUs: sched.Rigid(1)}, Duration: time.Minute},
+		{Spec: sched.JobSpec{Name: "gone", GPUs: sched.Rigid(1)}, Duration: time.Hour},
+		{Spec: sched.JobSpec{Name: "long", GPUs: sched.Rigid(1)}, Duration: time.Hour}}}
+	c, err := cluster.Load("1x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inject := []sched.Event{{Time: 30 * second, Kind: sched.JobCommanded, Job: 1, Code: int32(sched.CancelJob)}}
+	for at, command := range []sched.Command{sched.RequeueJob, sched.PauseJob, sched.ResumeJob, sched.RequeueJob} {
+		for job := range sched.JobID(2) {
+			inject = append(inject, sched.Event{Time: sched.Time(120+at) * second, Kind: sched.JobCommanded, Job: job,
+				Code: int32(command)})
+		}
+	}
+	d, err := sim.New(tr, c, sim.Options{Inject: inject})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, refused := make(map[sched.JobID]bool), 0
+	note := sinkFunc(func(v *sched.View, e *sched.Event) {
+		switch {
+		case e.Kind == sched.Refused:
+			refused++
+		case e.Kind == sched.JobCommanded:
+		case e.Job >= 0 && over[e.Job]:
+			t.Errorf("%v of job %d, which is done", e.Kind, e.Job)
+		}
+		for id := range v.Jobs {
+			over[sched.JobID(id)] = v.Jobs[id].State == sched.Done
+		}
+	})
+	dec := undead{pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}})}
+	if err = engine.Run(t.Context(), engine.NewState(eventlog.Header{}), d, dec,
+		engine.Options{Sinks: []eventlog.Sink{note}}); err != nil {
+		t.Fatal(err)
+	}
+	if refused == 0 || !over[0] || !over[1] || !over[2] {
+		t.Errorf("%d times refused, done %v, want some and all", refused, over)
+	}
+}

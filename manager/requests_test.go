@@ -162,7 +162,9 @@ func TestCommandDurable(t *testing.T) {
 	do(sched.ResumeJob, id, nil)
 	do(sched.CancelJob, id, nil)
 	s.until(id, "done", done)
-	do(sched.CancelJob, id, host.ErrDone)
+	for _, c := range []sched.Command{sched.CancelJob, sched.RequeueJob, sched.PauseJob, sched.ResumeJob} {
+		do(c, id, host.ErrDone)
+	}
 	do(sched.RequeueJob, id+1, nil)
 	s.until(id+1, "running again", func(r *host.Row) bool { return runs(r) && r.Attempts == 2 })
 	do(sched.CancelJob, id+2, host.ErrNoJob)

@@ -151,7 +151,8 @@ func (t *Timeline) arrived(v *sched.View, id sched.JobID) {
 
 // foldJob folds an event about a job.
 func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
-	// Logs of others may start a job again that is done: its attempts count all the same.
+	// Logs of others may start a job again that is done: its attempts count all the same. The engine never does, and a
+	// compact Timeline is given its events alone.
 	if e.Kind == sched.Decided && t.old == nil && len(v.Jobs[e.Job].Target) > 0 && t.jobs.of(e.Job) == nil {
 		t.jobs.reopen(e.Job)
 	}
