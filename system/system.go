@@ -31,6 +31,8 @@ type Info struct {
 	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
 	Scored bool     // it places jobs by PM scores of the GPUs
 	Stays  bool     // it stops, moves and resizes no job for others
+	// NoPriority says that it does not look at the priorities of jobs.
+	NoPriority bool
 	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
 	Batches bool
 }

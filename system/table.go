@@ -30,38 +30,38 @@ var table = []Info{
 	{
 		Name: "sjf", Line: "shortest job first, not preemptive; the first that does not fit holds up all behind it",
 		Assumes: "work of each job", Source: "textbook; HeliosArtifact, SC'21",
-		Stages: knowing(baseline.SJF), Common: steady, Stays: true,
+		Stages: knowing(baseline.SJF), Common: steady, Stays: true, NoPriority: true,
 	},
 	{
 		Name: "srtf", Line: "shortest remaining time first, preemptive",
 		Assumes: "remaining work of each job", Source: "textbook; Gu et al., NSDI'19",
-		Stages: knowing(baseline.SRTF),
+		Stages: knowing(baseline.SRTF), NoPriority: true,
 	},
 	{
 		Name: "srsf", Line: "shortest remaining service (time x GPUs) first, preemptive",
 		Assumes: "remaining work of each job", Source: "Gu et al., NSDI'19, section 3",
-		Stages: knowing(baseline.SRSF),
+		Stages: knowing(baseline.SRSF), NoPriority: true,
 	},
 	{
 		Name: "fewest-gpus", Line: "narrowest job first, preemptive",
 		Assumes: "nothing", Source: "released Tiresias simulator (sjf)",
-		Stages: plain(baseline.Preempting(order.FewestGPUs{})),
+		Stages: plain(baseline.Preempting(order.FewestGPUs{})), NoPriority: true,
 	},
 	{
 		Name: "las", Line: "least attained service first, preemptive, looked at every quantum",
 		Assumes: "nothing", Source: "Gu et al., NSDI'19, continuous 2D-LAS",
-		Stages: unaware(las), Keys: key.List{Unit.Key, keyQuantum.Key},
+		Stages: unaware(las), Keys: key.List{Unit.Key, keyQuantum.Key}, NoPriority: true,
 	},
 	{
 		Name: "tiresias-las", Line: "Tiresias-L: discretised 2D-LAS, placement by model profile",
 		Assumes: "nothing", Source: "Gu et al., NSDI'19",
-		Stages: unaware(tiresiasLAS), Keys: queueKeys, Placing: "skew",
+		Stages: unaware(tiresiasLAS), Keys: queueKeys, Placing: "skew", NoPriority: true,
 	},
 	{
 		Name: "tiresias-gittins", Line: "Tiresias-G: discretised 2D-Gittins, placement by model profile",
 		Assumes: "distribution of service, given or learned from finished jobs", Source: "Gu et al., NSDI'19",
 		Stages: given(sizes, tiresiasGittins), Keys: key.Join(key.List{Distribution.Key, Delta.Key}, queueKeys),
-		Placing: "skew",
+		Placing: "skew", NoPriority: true,
 	},
 	{
 		Name: "pal", Line: "PAL: placement by class, PM score and locality, chosen again every round, under any order",

@@ -416,14 +416,22 @@ func leaves(h Host) sched.Unsaved {
 // note says of jobs that were submitted what their submitter may not expect. They are durable: nothing is said where
 // there is no time to look.
 func note(ctx context.Context, h Host, unit string, jobs []api.Estimate) {
-	leave := leaves(h)
-	if leave == sched.StopUnsaved {
+	header := h.Header()
+	leave, ranks := system.Leaves(&header), system.LooksAtPriority(&header)
+	if leave == sched.StopUnsaved && ranks {
 		return
 	}
 	_ = h.Look(ctx, func(v *sched.View) {
 		for i := range jobs {
-			if id := jobs[i].ID; id >= 0 && id < len(v.Jobs) {
+			id := jobs[i].ID
+			if id < 0 || id >= len(v.Jobs) {
+				continue
+			}
+			if leave != sched.StopUnsaved {
 				jobs[i].Notes = text.Left(&v.Jobs[id], leave, unit)
+			}
+			if !ranks {
+				jobs[i].Notes = append(jobs[i].Notes, text.Unranked(&v.Jobs[id], header.System)...)
 			}
 		}
 	})

@@ -78,6 +78,14 @@ func Work(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(d.Seconds()))
 }
 
+// Unranked says that j has a priority, at which a system does not look; nothing of a job without one.
+func Unranked(j *sched.Job, system string) (notes []string) {
+	if j.Spec.Priority == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("has priority %d, at which %s does not look", j.Spec.Priority, system)}
+}
+
 // Left says what a submitter may not expect: that j is not stopped for others, or not resized. unit is what it holds:
 // GPU or slot.
 func Left(j *sched.Job, leave sched.Unsaved, unit string) (notes []string) {
