@@ -369,8 +369,7 @@ func (c *Client) failed(ctx context.Context, err error) error {
 	case errors.As(err, &stranger):
 		return fmt.Errorf("%s: %w", c.name, stranger)
 	case errors.As(err, &other):
-		return fmt.Errorf("%s: %w that can be trusted: its certificate is not the one wanted (%w); name who signed it "+
-			"by `trainyard context add --ca`", c.name, ErrNoManager, other.Err)
+		return fmt.Errorf("%s: %w", c.name, &certificateError{other.Err})
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: its socket is not open to you", c.name, ErrForbidden)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
@@ -378,6 +377,18 @@ func (c *Client) failed(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%s: %w: %w", c.name, ErrNoManager, err)
 }
+
+// certificateError is ErrNoManager where a server shows a certificate of another.
+type certificateError struct{ why error }
+
+// Error says why, and what to do.
+func (e *certificateError) Error() string {
+	return fmt.Sprintf("%v that can be trusted: its certificate is not the one wanted (%v); name who signed it by "+
+		"`trainyard context add --ca`", ErrNoManager, e.why)
+}
+
+// Unwrap returns ErrNoManager and why.
+func (e *certificateError) Unwrap() []error { return []error{ErrNoManager, e.why} }
 
 // mostHangUps is how many times in a row a connection may be closed without an answer.
 const mostHangUps = 20

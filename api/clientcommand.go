@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -55,7 +56,9 @@ func runCommand(command []string) (net.Conn, error) {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.said
 	c.cmd.WaitDelay = endGrace // a child of the command may keep its stderr open
 	if err := c.cmd.Start(); err != nil {
-		return nil, errors.Join(&commandError{err.Error(), true}, to.Close(), from.Close())
+		never := errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+		failed := &commandError{why: err.Error(), unsent: true, lasting: never}
+		return nil, errors.Join(failed, to.Close(), from.Close())
 	}
 	go func() {
 		_ = c.cmd.Wait()
@@ -66,8 +69,9 @@ func runCommand(command []string) (net.Conn, error) {
 
 // commandError says why a command gives no connection.
 type commandError struct {
-	why    string
-	unsent bool // by its exit code it has passed nothing on
+	why     string
+	unsent  bool // by its exit code it has passed nothing on
+	lasting bool // there is no such program: it fails the next time too
 }
 
 // Error returns why.
@@ -99,7 +103,7 @@ func (c *commandConn) because(broke bool, err error) error {
 		return err
 	}
 	if said := c.lastSaid(); said != "" {
-		return &commandError{"the command ended: " + said, c.passedNothing()}
+		return &commandError{why: "the command ended: " + said, unsent: c.passedNothing()}
 	}
 	return err
 }

@@ -40,7 +40,8 @@ type Retry struct {
 
 // SubmitOnce is Submit under a key. As long as the patience lasts it asks again where no manager answers, where that
 // stops, or is too busy: the jobs are there once, whatever became of the managers. ErrUnknown: a manager may have got
-// them; to ask again under the same key says so. ErrNoManager alone: none has.
+// them; to ask again under the same key says so. ErrNoManager alone: none has. Where the command of a context is not
+// there, or a server shows a certificate of another, it does not ask again.
 func (c *Client) SubmitOnce(ctx context.Context, in Submission, key string, r Retry) (doc Submitted, err error) {
 	body, unreadable := json.Marshal(in)
 	if bad := cmp.Or(CheckKey(key), unreadable, checkLength(body)); bad != nil {
@@ -56,7 +57,7 @@ func (c *Client) SubmitOnce(ctx context.Context, in Submission, key string, r Re
 			return doc, failed
 		}
 		reached = reached || tried && mayHaveIt(failed)
-		over := ctx.Err() != nil || time.Since(began)+again > r.Patience
+		over := ctx.Err() != nil || lasts(failed) || time.Since(began)+again > r.Patience
 		if !over && r.Again != nil {
 			over = !r.Again(failed, reached)
 			r.Again = nil
@@ -89,6 +90,13 @@ func comesAgain(ctx context.Context, err error) bool {
 		}
 	}
 	return false
+}
+
+// lasts reports whether the next try would fail in the same way: a program that is not there, or the certificate of
+// another.
+func lasts(err error) bool {
+	command, other := (*commandError)(nil), (*certificateError)(nil)
+	return errors.As(err, &command) && command.lasting || errors.As(err, &other)
 }
 
 // mayHaveIt reports whether the one that was reached may have taken what it was asked for. Who is too busy, or does not

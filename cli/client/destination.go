@@ -30,8 +30,7 @@ const (
 const socketVariable = "TRAINYARD_SOCKET"
 
 // Target says which host a verb works with, as its flags do. It is resolved in this order: a flag, the environment, the
-// manager of the
-// job that the verb runs in, the context chosen by `context use`, the state folder of the user.
+// manager of the job that the verb runs in, the context chosen by `context use`, the state folder of the user.
 type Target struct {
 	State   string // flag --state
 	Context string // flag --context
@@ -246,8 +245,23 @@ func (c *choice) dialServer() (*api.Client, error) {
 			return nil, fmt.Errorf("context %s: token_file: %w", c.Name, err)
 		}
 		token = strings.TrimSpace(string(b))
+		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return nil, term.Malformed(fmt.Errorf("context %s: token_file: %s holds more than a token, want the one "+
+				"line that `trainyard token create` prints", c.Name, c.TokenFile))
+		}
 	}
 	return api.DialNetwork(c.Address(), token, config), nil
+}
+
+// Flag returns the flag that names the host as words of a command line, a blank before them; "" where none was given.
+func (t *Target) Flag() string {
+	switch {
+	case t.Context != "":
+		return " --context " + term.ShellWord(t.Context)
+	case t.State != "":
+		return " --state " + term.ShellWord(t.State)
+	}
+	return ""
 }
 
 // Remote reports whether a context is meant, or cannot be found: not simply a folder of this machine.

@@ -47,8 +47,15 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if exposed(info) {
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case exposed(info):
 		return nil, fmt.Errorf("%s: %w", path, ErrExposed)
+	case exposed(folder): // others may put another file in its place
+		return nil, fmt.Errorf("%s: %w", filepath.Dir(path), ErrExposed)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {

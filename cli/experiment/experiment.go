@@ -69,6 +69,14 @@ func newExperiment() *cobra.Command {
 	shown.Define(fs)
 	fs.Lookup("data").DefValue = "" // the help text says it
 	helpOfOne(cmd)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); len(args) > 0 { // what is unknown comes before its flags
+			if _, unknown := experimentNamed(args[0]); unknown != nil {
+				return unknown
+			}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	return cmd
 }
 

@@ -221,8 +221,8 @@ func changes(ctx context.Context, c *api.Client, show func() error) error {
 // table writes jobs for people. Where a terminal has no room for the times of day of starts, they are left out.
 func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	if len(doc.Jobs) == 0 {
-		fmt.Fprintln(side, "no such jobs; submit one by `trainyard submit -- COMMAND`, see those that are done "+
-			"by --all")
+		fmt.Fprintf(side, "no such jobs; submit one by `trainyard submit%s -- COMMAND`, see those that are done "+
+			"by --all\n", f.to.Flag())
 		return nil
 	}
 	width := term.WidthOf(w)

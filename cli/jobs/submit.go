@@ -257,8 +257,8 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 		return err
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
-		f.arrayNote(cmd, &doc)+f.sameNames(cmd, &doc)+jobNotes(&doc))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps%s` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
+		f.to.Flag(), f.arrayNote(cmd, &doc)+f.sameNames(cmd, &doc)+jobNotes(&doc))
 	return nil
 }
 
@@ -268,7 +268,8 @@ func (f *submitFlags) arrayNote(cmd *cobra.Command, doc *api.Submitted) string {
 		return ""
 	}
 	first := doc.Jobs[0].ID
-	return fmt.Sprintf("array %d: %d_* names its tasks, `trainyard cancel %d_*` ends them\n", first, first, first)
+	return fmt.Sprintf("array %d: %d_* names its tasks, `trainyard cancel%s %d_*` ends them\n", first, first,
+		f.to.Flag(), first)
 }
 
 // jobNotes says what submitters may not expect, a line for all jobs in a row of which it is true.

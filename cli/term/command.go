@@ -152,6 +152,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	hint := ""
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		if unknown.GetSpecifiedName() == "context" && cmd.Flags().Lookup("state") != nil {
+			return Usagef("%s: it is for the machine on which it is typed, and takes no --context; run it there, or "+
+				"name a folder of this machine by --state", OwnName(cmd))
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)

@@ -14,8 +14,7 @@ import (
 )
 
 // Ensure that a context that leads nowhere, or a file of contexts that is not to be used, is one clear error with its
-// exit code, and that
-// nothing hangs.
+// exit code, and that nothing hangs.
 func TestContextMistakes(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
@@ -29,6 +28,7 @@ func TestContextMistakes(t *testing.T) {
   - {name: noise, command: [sh, -c, "echo Welcome to lab; read x; echo more"]}
   - {name: away, server: "https://127.0.0.1:1"}
   - {name: nofile, server: "https://127.0.0.1:1", ca: /nowhere/ca.pem}
+  - {name: tokens, server: "https://127.0.0.1:1", token_file: /etc/passwd}
   - {name: folder, state: /nowhere}
 `
 	for _, c := range []struct {
@@ -42,12 +42,18 @@ func TestContextMistakes(t *testing.T) {
 		{"none at all", "", 0o600, "ps --context lab", 2, "there are none, add one by `trainyard context add`"},
 		{"both flags", good, 0o600, "ps --context noise --state x", 2, "are both given, want one"},
 		{"command missing", good, 0o600, "ps --context missing", 6, "context missing: no trainyard runs there: "},
+		{"command missing, for jobs", good, 0o600, "submit --context missing -- true", 6,
+			"context missing: no trainyard runs there: "},
 		{"command ends at once", good, 0o600, "ps --context ends", 6, "the command ended: Permission denied"},
 		{"command ends without a word", good, 0o600, "ps --context silent", 6,
 			"context silent: no trainyard runs there"},
 		{"noise before HTTP", good, 0o600, "ps --context noise", 6, "Welcome to lab"},
 		{"server away", good, 0o600, "ps --context away", 6, "127.0.0.1:1: no trainyard runs there"},
 		{"no such CA", good, 0o600, "ps --context nofile", 3, "/nowhere/ca.pem"},
+		{"a token file of two lines", good, 0o600, "ps --context tokens", 9,
+			"token_file: /etc/passwd holds more than a token"},
+		{"a verb for a machine", good, 0o600, "--context noise serve", 2, "serve: it is for the machine"},
+		{"a verb for a machine, below another", good, 0o600, "--context noise token list", 2, "token list: it is for"},
 		{"no such folder", good, 0o600, "ps --context folder", 6, "/nowhere: no trainyard runs there"},
 		{"writable by others", good, 0o622, "ps --context noise", 8, "others may write it"},
 		{"not YAML", "contexts: [", 0o600, "ps --context noise", 9, "contexts.yaml: malformed: "},
@@ -76,6 +82,26 @@ func TestContextMistakes(t *testing.T) {
 	}
 }
 
+// Ensure that a file of contexts is not used where others may put another in its place.
+func TestContextFolderOfOthers(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("TRAINYARD_STATE", "")
+	folder := filepath.Join(config, "trainyard")
+	if code, _, stderr := command(t, "context", "add", "lab", "--command", "false"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	for mode, want := range map[os.FileMode]int{0o777: 8, 0o720: 8, 0o755: 6} {
+		if err := os.Chmod(folder, mode); err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := command(t, "--context", "lab", "ps")
+		if code != want || stdout != "" || (want == 8) != strings.Contains(stderr, folder+": others may write it") {
+			t.Errorf("folder of mode %o: code %d, want %d; %q, %q", mode, code, want, stdout, stderr)
+		}
+	}
+}
+
 // Ensure that a server that shows a certificate of another than the context names is one clear error, and is asked
 // nothing.
 func TestContextOtherCertificate(t *testing.T) {
@@ -95,8 +121,8 @@ func TestContextOtherCertificate(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, verb := range []string{"ps", "cancel 3"} {
-		code, stdout, stderr := command(t, append(strings.Fields(verb), "--context", "other")...)
+	for _, verb := range []string{"ps", "cancel 3", "submit -- true"} {
+		code, stdout, stderr := command(t, append([]string{"--context", "other"}, strings.Fields(verb)...)...)
 		if code != term.ExitUnreachable || stdout != "" || !strings.Contains(stderr, server.Listener.Addr().String()) ||
 			!strings.Contains(stderr, "--ca") || strings.Contains(stderr, "/v1/") || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q, want 6 and one line that says what to do", verb, code, stdout, stderr)
@@ -120,8 +146,7 @@ func TestContextCommandHangs(t *testing.T) {
 }
 
 // Ensure that contexts are added, used, listed and removed, that the file is its owner's alone, and that what changes
-// something names a
-// context that no flag named.
+// something names a context that no flag named.
 func TestContextVerbs(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
