@@ -5,13 +5,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // shorthand is what is taken for a shorthand: one or more of NODESxGPUS or NODESxGPUS:TYPE, joined by +.
-var shorthand = regexp.MustCompile(`^[0-9]+x[0-9]+(:[\w.-]+)?(\+[0-9]+x[0-9]+(:[\w.-]+)?)*$`)
+var shorthand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]+x[0-9]+(:[\w.-]+)?(\+[0-9]+x[0-9]+(:[\w.-]+)?)*$`)
+})
 
 // IsShorthand reports whether a spec is a shorthand, not the path of a file.
-func IsShorthand(spec string) bool { return shorthand.MatchString(spec) }
+func IsShorthand(spec string) bool { return shorthand().MatchString(spec) }
 
 // parseShorthand reads a spec for which IsShorthand holds.
 func parseShorthand(spec string) (*Cluster, error) {

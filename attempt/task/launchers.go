@@ -3,7 +3,6 @@ package task
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,11 +143,11 @@ func optionsOf(args, plain []string) (list options) {
 // isValue reports whether an argument after an option may be its value.
 func isValue(a string) bool { return !strings.HasPrefix(a, "-") && !strings.HasSuffix(a, ".py") }
 
-// python is an interpreter, and pythonValue an option of it that takes a value.
-var (
-	python      = regexp.MustCompile(`^python[0-9.]*$`)
-	pythonValue = regexp.MustCompile(`^-[XW]$`)
-)
+// isPython reports whether a program is an interpreter, of whatever version.
+func isPython(program string) bool {
+	version, found := strings.CutPrefix(program, "python")
+	return found && strings.Trim(version, "0123456789.") == ""
+}
 
 // launcherOf returns the launcher of a command, and where its options start; nil if there is none.
 func launcherOf(argv []string) (l *launcher, at int) {
@@ -157,7 +156,7 @@ func launcherOf(argv []string) (l *launcher, at int) {
 	}
 	program := filepath.Base(argv[0])
 	module, after := "", 0
-	if python.MatchString(program) {
+	if isPython(program) {
 		module, after = moduleOf(argv)
 	}
 	for i := range launchers {
@@ -179,7 +178,7 @@ func moduleOf(argv []string) (module string, after int) {
 		switch {
 		case argv[i] == "-m":
 			return argv[i+1], i + 2
-		case pythonValue.MatchString(argv[i]):
+		case argv[i] == "-X" || argv[i] == "-W":
 			i++
 		}
 	}

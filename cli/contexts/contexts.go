@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/trainyard/trainyard/internal/suggest"
 )
@@ -92,7 +93,9 @@ func (c *Context) Where() string {
 	return strings.Join(c.Command, " ")
 }
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var goodName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+})
 
 // kinds counts the ways by which the context names its host; one is right.
 func (c *Context) kinds() (n int) {
@@ -108,7 +111,7 @@ func (c *Context) kinds() (n int) {
 func (c *Context) Check() error {
 	kinds := c.kinds()
 	switch {
-	case !goodName.MatchString(c.Name):
+	case !goodName().MatchString(c.Name):
 		return fmt.Errorf("name %q, want letters, digits, dots, dashes and underscores, at most 63, the first a "+
 			"letter or a digit", c.Name)
 	case kinds != 1:

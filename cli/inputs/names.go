@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/system"
@@ -50,7 +51,9 @@ func FormatNames() []string {
 }
 
 // FormatsHelp says how traces are read: the formats and their columns.
-func FormatsHelp() string {
+func FormatsHelp() string { return formatsHelp() }
+
+var formatsHelp = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString(term.Wrap("A trace is a table, may be gzipped, whose header line names the columns, in any order, "+
 		"and thereby "+
@@ -71,4 +74,4 @@ func FormatsHelp() string {
 		b.WriteString("    " + term.Wrap(columns, term.DefaultWidth, 4) + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
+})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -140,11 +141,13 @@ func (k keyed) set(cmd *cobra.Command, job map[string]any) {
 }
 
 // place is where in the job file of a command a mistake is, which means nothing to its user.
-var place = regexp.MustCompile(`^jobfile: [^ ]*:\d+:\d+: `)
+var place = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^jobfile: [^ ]*:\d+:\d+: `)
+})
 
 // ofFlags says what is wrong with a key by the flag that has it.
 func ofFlags(cmd *cobra.Command, err error) string {
-	text := place.ReplaceAllString(err.Error(), "")
+	text := place().ReplaceAllString(err.Error(), "")
 	inner := map[string][]string{"batch": {"global_min", "global_max"}, "retry": {"max", "backoff"}}
 	for _, f := range keyFlags {
 		about := func(key string) bool { return strings.HasPrefix(text, key+" ") }

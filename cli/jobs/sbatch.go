@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func writeBatch(cmd *cobra.Command, doc *api.Submitted, parsable bool) error {
 }
 
 // callsSrun finds a line that starts with srun.
-var callsSrun = regexp.MustCompile(`(?m)^\s*srun\s`)
+var callsSrun = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*srun\s`) })
 
 // batch returns the jobs of a script, by its lines and, before those, the flags of cmd.
 func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, parsable bool, err error) {
@@ -151,7 +152,7 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
-	if callsSrun.Match(text) {
+	if callsSrun().Match(text) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s calls srun, which is not here: leave the word out\n",
 			filepath.Base(args[0]))
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -173,7 +174,9 @@ func scale(a *sched.Action, rule string, least int) float32 {
 }
 
 // variable is one that is replaced in an argument, with a second $ where it is to stay.
-var variable = regexp.MustCompile(`\$?\$(` + replaceable + `|\{(?:` + replaceable + `)\})`)
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$?\$(` + replaceable + `|\{(?:` + replaceable + `)\})`)
+})
 
 // replaceable are the names of variables that are replaced in arguments.
 const replaceable = `TRAINYARD_[A-Z0-9_]+|PET_[A-Z0-9_]+|MASTER_PORT|MASTER_ADDR|CUDA_VISIBLE_DEVICES`
@@ -194,7 +197,7 @@ func replaced(command, env []string) []string {
 	for i, arg := range command {
 		var b strings.Builder
 		end := 0
-		for _, at := range variable.FindAllStringIndex(arg, -1) {
+		for _, at := range variable().FindAllStringIndex(arg, -1) {
 			b.WriteString(arg[end:at[0]])
 			b.WriteString(valueOf(arg[at[0]:at[1]], arg[at[1]:], values))
 			end = at[1]

@@ -8,11 +8,10 @@ import (
 	"hash/crc32"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // sum is the checksum of a row, of its numbers as well: a line under the number of another is damage.
 func sum(seq, batch uint64, line []byte) int64 {
 	numbers := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, seq), batch)
+	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made when it is asked for first, and kept
 	return int64(crc32.Update(crc32.Checksum(numbers, castagnoli), castagnoli, line))
 }
 

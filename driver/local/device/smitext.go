@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -24,16 +25,21 @@ type table struct {
 type lostGPU struct{ bus, text string }
 
 var (
-	lostLine = regexp.MustCompile(`^Unable to determine the device handle for (?:GPU|gpu) ` +
+	lostLine = pattern(`^Unable to determine the device handle for (?:GPU|gpu) ` +
 		`?([0-9A-Fa-f]+:[0-9A-Fa-f]+:[0-9A-Fa-f]+\.[0-9A-Fa-f]+):? *(.*)`)
-	invalidLine = regexp.MustCompile(`Field "([^"]*)" is not a valid field to query`)
-	sliceLine   = regexp.MustCompile(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)\s]+)\)$`)
-	gpuLine     = regexp.MustCompile(`^GPU (\d+): (.*) \(UUID: (GPU-[^)\s]+)\)$`)
+	invalidLine = pattern(`Field "([^"]*)" is not a valid field to query`)
+	sliceLine   = pattern(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)\s]+)\)$`)
+	gpuLine     = pattern(`^GPU (\d+): (.*) \(UUID: (GPU-[^)\s]+)\)$`)
 )
+
+// pattern returns an expression that is compiled when it is asked for first: most commands never are in need of it.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // invalidColumn returns the column that nvidia-smi complains about, "" if it does not.
 func invalidColumn(text string) string {
-	if m := invalidLine.FindStringSubmatch(text); m != nil {
+	if m := invalidLine().FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
 	return ""
@@ -50,7 +56,7 @@ func parseTable(text string, columns []string) (*table, error) {
 			line == "No running processes found" {
 			continue
 		}
-		if m := lostLine.FindStringSubmatch(line); m != nil {
+		if m := lostLine().FindStringSubmatch(line); m != nil {
 			t.lost = append(t.lost, lostGPU{m[1], m[2]})
 			continue
 		}
@@ -236,10 +242,10 @@ func parseSlices(text string) (list []slice, err error) {
 	gpu := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n ")
-		if m := gpuLine.FindStringSubmatch(line); m != nil {
+		if m := gpuLine().FindStringSubmatch(line); m != nil {
 			gpu = m[3]
 		}
-		if m := sliceLine.FindStringSubmatch(line); m != nil {
+		if m := sliceLine().FindStringSubmatch(line); m != nil {
 			if gpu == "" {
 				return nil, fmt.Errorf("slice %s before any GPU", m[3])
 			}
