@@ -217,6 +217,10 @@ reference: ## write docs/reference from what the code declares, and the indexes 
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
+.PHONY: bench-ratio
+bench-ratio: ## compare simulations with a bare heap and Lean, by bench/bounds.yaml (BENCH=workload for one)
+	@$(GO) test ./bench -run '^$$' -bench 'Ratio/^$(if $(filter .,$(BENCH)),,$(BENCH)$$)' -benchtime 1x -timeout 60m
+
 .PHONY: tools
 tools: ## install the linter in bin/tools, if this version is not there
 	@if [ "$$($(LINT) version --short 2>/dev/null || true)" != "$(LINT_VERSION)" ]; then \

@@ -77,7 +77,7 @@ func simulated(b *testing.B, s simulate.Request, sink func() eventlog.Sink) {
 	}
 }
 
-func load(b *testing.B, spec string) *cluster.Cluster {
+func load(b testing.TB, spec string) *cluster.Cluster {
 	b.Helper()
 	c, err := cluster.Load(spec)
 	if err != nil {
@@ -86,7 +86,7 @@ func load(b *testing.B, spec string) *cluster.Cluster {
 	return c
 }
 
-func philly(b *testing.B) *trace.Trace {
+func phillyTrace(b testing.TB) *trace.Trace {
 	b.Helper()
 	t, err := trace.Read(filepath.Join(shareddata.DataDir(b), "traces/philly/philly_gpu_jobs.csv.gz"), trace.Options{})
 	if err != nil {
@@ -98,7 +98,7 @@ func philly(b *testing.B) *trace.Trace {
 // BenchmarkPhilly replays all 111,549 Philly jobs on 352 nodes of 8 GPUs, with the default placement and restart cost
 // of each system. Bound: 0.5 s CPU and 200 MB in addition to reading, log off.
 func BenchmarkPhilly(b *testing.B) {
-	t, c := philly(b), load(b, "352x8")
+	t, c := phillyTrace(b), load(b, "352x8")
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las",
 		"tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
@@ -109,7 +109,7 @@ func BenchmarkPhilly(b *testing.B) {
 
 // BenchmarkPhillyLogged is BenchmarkPhilly with the log written (to nowhere) or hashed.
 func BenchmarkPhillyLogged(b *testing.B) {
-	t, c := philly(b), load(b, "352x8")
+	t, c := phillyTrace(b), load(b, "352x8")
 	for _, name := range []string{"fifo", "srtf", "tiresias-las"} {
 		b.Run("jsonl/"+name, func(b *testing.B) {
 			simulated(b, simulate.Request{Trace: t, Cluster: c, System: name},
@@ -165,17 +165,22 @@ func yarnSizes(b *testing.B) *dist.Empirical {
 	return sizes
 }
 
+// testbedLike are 5,000 jobs like those of the Tiresias testbed: widths, durations, models, whole seconds.
+func testbedLike(load float64) *trace.Trace {
+	return trace.Generate(trace.Generator{Seed: 5, Jobs: 5000, Load: load, GPUs: 1280, Quantum: time.Second,
+		Mix: []trace.Width{{GPUs: 1, Share: 240}, {GPUs: 2, Share: 40}, {GPUs: 4, Share: 80}, {GPUs: 8, Share: 90},
+			{GPUs: 16, Share: 25}, {GPUs: 32, Share: 5}},
+		Durations: trace.Pareto{Shape: .6, Min: 120, Max: 7200},
+		Models: []string{"vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
+			"inception3", "googlenet"}})
+}
+
 // BenchmarkFiveThousand: 5,000 jobs like those of the Tiresias testbed (widths, durations, models, whole seconds) on
 // 160 nodes of 8 GPUs, busy and overloaded. Bound: 20 ms; the published simulator takes 13 s of CPU.
 func BenchmarkFiveThousand(b *testing.B) {
 	c, sizes := load(b, "160x8"), yarnSizes(b)
 	for _, l := range []float64{.9, 1.3} {
-		t := trace.Generate(trace.Generator{Seed: 5, Jobs: 5000, Load: l, GPUs: 1280, Quantum: time.Second,
-			Mix: []trace.Width{{GPUs: 1, Share: 240}, {GPUs: 2, Share: 40}, {GPUs: 4, Share: 80}, {GPUs: 8, Share: 90},
-				{GPUs: 16, Share: 25}, {GPUs: 32, Share: 5}},
-			Durations: trace.Pareto{Shape: .6, Min: 120, Max: 7200},
-			Models: []string{"vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
-				"inception3", "googlenet"}})
+		t := testbedLike(l)
 		for _, name := range []string{"fifo", "srtf", "tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s", l, name), func(b *testing.B) {
 				simulated(b, simulate.Request{Trace: t, Cluster: c, System: name}, nil)
@@ -229,55 +234,6 @@ func (a *activeJobs) Log(v *sched.View, e *sched.Event) {
 	}
 	a.sum += a.now
 	a.events++
-}
-
-// typedHeap is a binary heap of times.
-type typedHeap []int64
-
-func (h *typedHeap) push(x int64) {
-	*h = append(*h, x)
-	s := *h
-	for i := len(s) - 1; i > 0 && s[i] < s[(i-1)/2]; i = (i - 1) / 2 {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-	}
-}
-
-func (h *typedHeap) pop() int64 {
-	s := *h
-	top, last := s[0], len(s)-1
-	s[0] = s[last]
-	s = s[:last]
-	*h = s
-	for i := 0; ; {
-		c := 2*i + 1
-		if c+1 < last && s[c+1] < s[c] {
-			c++
-		}
-		if c >= last || s[i] <= s[c] {
-			return top
-		}
-		s[i], s[c] = s[c], s[i]
-		i = c
-	}
-}
-
-// BenchmarkBareHeap pushes and pops the ends of all Philly jobs as they arrive, on a typed heap and nothing else: the
-// limit for any event-driven simulator of these jobs.
-func BenchmarkBareHeap(b *testing.B) {
-	t := philly(b)
-	for b.Loop() {
-		var h typedHeap
-		for i := range t.Jobs {
-			now := int64(t.Jobs[i].Spec.Submit)
-			for len(h) > 0 && h[0] <= now {
-				h.pop()
-			}
-			h.push(now + int64(t.Jobs[i].Duration))
-		}
-		for len(h) > 0 {
-			h.pop()
-		}
-	}
 }
 
 // BenchmarkPALArtifact plays workload 1 of PAL's artifact, 160 jobs on 16x4, rounds of 300 s, PAL under FIFO: in the
