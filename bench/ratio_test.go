@@ -212,7 +212,7 @@ func peak() float64 {
 	return kib / 1024
 }
 
-// BenchmarkRatio is `make bench-ratio`: what each workload costs beside a bare heap and Lean, in turn in one process,
+// BenchmarkRatio is `make bench-ratio`: what each workload costs next to a bare heap and Lean, in turn in one process,
 // the least of seven turns each. It fails where a row of bounds.yaml is beyond its must by more than 15 %.
 func BenchmarkRatio(b *testing.B) {
 	all := readBounds(b)
