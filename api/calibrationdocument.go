@@ -1,7 +1,7 @@
 package api
 
-// Calibration says how often what forecasts said came true: those that were given by why, one a job and minute, the
-// newest 100,000.
+// Calibration says how often what forecasts said came true: those of jobs as they were submitted, and those that
+// were given by why, one a job and minute, the newest 100,000.
 type Calibration struct {
 	Schema   string        `json:"schema" doc:"trainyard.calibration/v1"`
 	Kept     int           `json:"kept" doc:"forecasts"`

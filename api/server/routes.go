@@ -402,6 +402,7 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, er
 	}
 	for i := range list {
 		s.accepted(&doc.Jobs[i], list[i])
+		s.ahead.submitted(list[i].ID)
 	}
 	note(ctx, s.o.Host, s.o.Site.Unit(), doc.Jobs)
 	return doc, nil

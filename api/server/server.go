@@ -39,6 +39,7 @@ type Server struct {
 	// it takes a processor and memory, and the past takes long.
 	thinking, explaining chan struct{}
 	metrics              http.Handler
+	ahead                *foreteller
 }
 
 // New returns a server of the host in o: a handler, to which no one comes before it is listened for.
@@ -51,7 +52,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("api: origin of the log: %w", err)
 	}
 	s := &Server{o: o, origin: origin, started: time.Now(), thinking: make(chan struct{}, 1),
-		explaining: make(chan struct{}, 1)}
+		explaining: make(chan struct{}, 1), ahead: &foreteller{host: o.Host}}
 	mux := http.NewServeMux()
 	s.guard = &guard{mux: mux, rules: rules, ids: make(map[string]string), site: o.Site, find: s.find, sole: s.sole,
 		missing: s.missing, tag: tagger{o.Host}.of, owner: s.ownerOf, streams: newStreams(o.Streams)}

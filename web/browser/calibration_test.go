@@ -83,7 +83,7 @@ func TestCalibration(t *testing.T) {
 			judged[r.Of] = r.Judged
 		}
 	}
-	if doc.Kept < 2 || judged["end"] < 2 {
+	if doc.Kept < 2 || judged["end"] < 2 || judged["start"] < 1 {
 		t.Fatalf("%d forecasts are kept, and %v judged, want those that were given before the kill", doc.Kept, judged)
 	}
 	log := written(t, "log.jsonl", string(h.got("/v1/log")))
@@ -111,6 +111,7 @@ func TestCalibration(t *testing.T) {
 		value[bool](b, `document.documentElement.dataset.theme === "`+scheme+`" ||
 			(document.querySelector("header button").click(), true)`)
 		b.shot("live-calibration-" + scheme)
+		b.accessible("calibration, " + scheme)
 	}
 	b.goTo("#/energy")
 	b.until(`document.querySelector("main").innerText.includes("Power is not measured here")`)
