@@ -66,6 +66,9 @@ func TestPlotBad(t *testing.T) {
 	cut, two := file("cut.jsonl", log[:len(log)-20]), file("two.jsonl", log+log)
 	doc := file("doc.json", "{\n \"schema\": \"trainyard.simulate/v1\",\n \"results\": []\n}\n")
 	plan := file("plan.json", "{\n \"schema\": \"trainyard.plan/v1\", \"frontier\": [{\"budget\": -1}]}")
+	said := file("said.json", "{\n \"schema\": \"trainyard.calibration/v1\", \"expected\": 0.8, \"rows\": "+
+		"[{\"of\": \"end\", \"judged\": 1, \"inside\": 2}]}")
+	unsaid := file("unsaid.json", "{\n \"schema\": \"trainyard.calibration/v1\", \"expected\": 0.8, \"rows\": []}")
 	empty, text := file("empty.jsonl", ""), file("text.txt", "hello\n")
 	out := file("was.svg", "as it was")
 	for _, x := range []struct {
@@ -97,6 +100,11 @@ func TestPlotBad(t *testing.T) {
 		{"frontier " + plan, term.ExitMalformed, "budget -1"},
 		{"frontier " + doc, term.ExitMalformed, "want trainyard.plan/v1"},
 		{"frontier " + twelve, term.ExitMalformed, "no document of plan --json"},
+		{"calibration", term.ExitUsage, "a document of GET /v1/calibration"},
+		{"calibration " + said + " " + said, term.ExitUsage, "calibration of 2 inputs, want at most 1"},
+		{"calibration " + said, term.ExitMalformed, "row 1: 2 of 1 inside"},
+		{"calibration " + unsaid, term.ExitMalformed, "no forecast could be judged yet"},
+		{"calibration " + plan, term.ExitMalformed, "want trainyard.calibration/v1"},
 		{"gantt --at 1m " + twelve, term.ExitGeneral, "by-hand"},
 	} {
 		code, stderr := types(t, append(append([]string{"plot"}, strings.Fields(x.args)...), "-o", out)...)

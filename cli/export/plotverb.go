@@ -26,7 +26,7 @@ type plotFlags struct {
 	options plot.Options
 }
 
-// frontierKind is the kind that shows plans; all others show runs.
+// frontierKind is the kind that shows plans.
 const frontierKind = "frontier"
 
 // kindNames are those of all kinds.
@@ -34,7 +34,7 @@ func kindNames() (names []string) {
 	for _, k := range plot.Kinds {
 		names = append(names, k.Name)
 	}
-	return append(names, frontierKind)
+	return append(names, frontierKind, calibrationKind)
 }
 
 func styleNames() (names []string) {
@@ -51,6 +51,8 @@ func newPlot() *cobra.Command {
 		long += fmt.Sprintf("%-9s %s\n", k.Name, strings.ReplaceAll(k.Says, "\n", " "))
 	}
 	long += frontierKind + `  what each budget buys: documents of plan --json
+` + calibrationKind + `
+          how often forecasts came true: a document of GET /v1/calibration
 
 The first five want logs: gantt and heat one, the others one for each system.
 compare takes logs, and documents of simulate --json. The name of the file says
@@ -134,6 +136,8 @@ func wanted(kind string) string {
 	switch kind {
 	case frontierKind:
 		return "documents of plan --json"
+	case calibrationKind:
+		return "a document of GET /v1/calibration"
 	case "compare":
 		return "logs of --events-out, or documents of simulate --json"
 	case "gantt", "heat":
@@ -146,6 +150,9 @@ func wanted(kind string) string {
 func most(kind string) int {
 	if k, ok := plot.KindOf(kind); ok {
 		return k.Most
+	}
+	if kind == calibrationKind {
+		return 1
 	}
 	return plot.MostPlans
 }
@@ -182,6 +189,14 @@ func (f *plotFlags) picture(cmd *cobra.Command, kind string, inputs []string) (*
 			return nil, err
 		}
 		p, err := plot.DrawFrontier(plans, f.options)
+		return p, unfit(err)
+	}
+	if kind == calibrationKind {
+		c, err := readCalibration(inputs[0])
+		if err != nil {
+			return nil, err
+		}
+		p, err := plot.DrawCalibration(c, f.options)
 		return p, unfit(err)
 	}
 	var runs []plot.Run

@@ -119,6 +119,12 @@ func pictures(t *testing.T) map[string]*plot.Picture {
 	if all["frontier"], err = plot.DrawFrontier(plans, plot.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	c := &plot.Coverage{Expected: .8, Leads: []string{"all", "to 1m", "to 10m"},
+		Starts: []plot.Judged{{All: 40, Inside: 33}, {All: 28, Inside: 28}, {All: 12, Inside: 5}},
+		Ends:   []plot.Judged{{All: 35, Inside: 27}, {All: 35, Inside: 27}, {}}}
+	if all["calibration"], err = plot.DrawCalibration(c, plot.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	return all
 }
 
