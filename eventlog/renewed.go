@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/trainyard/trainyard/sched"
@@ -39,4 +40,33 @@ func LastRenewed(log iter.Seq2[*Record, error]) (last Record, err error) {
 		}
 	}
 	return last, nil
+}
+
+// Deciders is a Sink that notes the systems that gave way to others after they had decided something.
+type Deciders struct {
+	Earlier []string // with their settings, in order; nil = one system decided all
+
+	decided bool // since the last of them gave way
+}
+
+// Log notes decisions and changes of system.
+func (d *Deciders) Log(_ *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.Decided:
+		d.decided = true
+	case sched.Renewed:
+		if was := GaveWay(e.Text); was != "" && d.decided {
+			d.Earlier, d.decided = append(d.Earlier, was), false
+		}
+	}
+}
+
+// InTurn names systems that decided one after the other, without their settings: "pollux, then las".
+func InTurn(earlier []string, last string) string {
+	var names []string
+	for _, s := range append(slices.Clone(earlier), last) {
+		name, _, _ := strings.Cut(s, " ")
+		names = append(names, name)
+	}
+	return strings.Join(slices.Compact(names), ", then ")
 }

@@ -20,9 +20,10 @@ func Recorded(r *eventlog.Reader) (s System, short, err error) {
 		return System{}, nil, errors.New("report: the log starts in the middle of a run, want one from its start")
 	}
 	rec, line, hash := metrics.NewRecorder(0), &timeline.Timeline{}, new(eventlog.Hash)
+	who, parts := new(eventlog.Deciders), 1
 	line.Watts = rec.Watts
 	for {
-		state, _, bad := engine.Fold(r.Header(), r.Part(), line, rec, hash)
+		state, _, bad := engine.Fold(r.Header(), r.Part(), line, rec, hash, who)
 		if bad == nil {
 			var more bool
 			if more, bad = r.Another(); bad == nil && more {
@@ -30,6 +31,7 @@ func Recorded(r *eventlog.Reader) (s System, short, err error) {
 					short = fmt.Errorf("the part of the log that starts in line %d does not follow the one before",
 						r.Line())
 				} else {
+					parts++
 					continue
 				}
 			}
@@ -46,7 +48,7 @@ func Recorded(r *eventlog.Reader) (s System, short, err error) {
 		line.Types = h.Types
 	}
 	return System{Name: h.System, Settings: h.Settings, Engine: "trainyard", LogHash: hash.Sum(),
-		Result: rec.Result(h.System), Jobs: rec.Jobs, Timeline: line}, short, nil
+		Result: rec.Result(h.System), Jobs: rec.Jobs, Timeline: line, Parts: parts, Earlier: who.Earlier}, short, nil
 }
 
 // follows reports whether a part goes on where the one before ended.

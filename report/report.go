@@ -45,6 +45,8 @@ type System struct {
 	Result   metrics.Result
 	Jobs     []metrics.Job      // in order of arrival
 	Timeline *timeline.Timeline // nil = nothing is known of GPUs
+	Parts    int                // of the log that it was read from; 0 = it was run
+	Earlier  []string           // systems that decided before, with their settings, in order; nil = none
 
 	attempts []timeline.Attempt // of the jobs that are kept, where not all are
 	sums     *sumsDoc

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
@@ -70,7 +69,7 @@ type Overheads struct {
 // before the last record means that. line notes who held which GPU when; then simulations do, too. nil: no one does. It
 // is an error if no job ran.
 func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*History, error) {
-	rec, who := metrics.NewRecorder(0), new(deciders)
+	rec, who := metrics.NewRecorder(0), new(eventlog.Deciders)
 	spent := &overheads{shared: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]bool),
 		said: make(map[sched.JobID]time.Duration)}
 	sinks := []eventlog.Sink{rec, spent, &spent.paces, who}
@@ -83,7 +82,7 @@ func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*
 		return nil, fmt.Errorf("whatif: %w", err)
 	}
 	v := asOf(s.View(), now, rec)
-	h := &History{Header: r.Header(), Earlier: who.earlier, speeds: spent.paces.fit()}
+	h := &History{Header: r.Header(), Earlier: who.Earlier, speeds: spent.paces.fit()}
 	h.Measured = spent.sum(v, h.speeds)
 	if h.Cluster, err = clusterOf(v); err != nil {
 		return nil, err
@@ -107,30 +106,7 @@ func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*
 
 // systems names those who decided: "pollux, then las".
 func (h *History) systems() string {
-	var names []string
-	for _, s := range append(slices.Clone(h.Earlier), h.Header.System) {
-		name, _, _ := strings.Cut(s, " ")
-		names = append(names, name)
-	}
-	return strings.Join(slices.Compact(names), ", then ")
-}
-
-// deciders notes the systems that gave way to others after they had decided something.
-type deciders struct {
-	decided bool // since the last of them gave way
-	earlier []string
-}
-
-// Log notes decisions and changes of system.
-func (d *deciders) Log(_ *sched.View, e *sched.Event) {
-	switch e.Kind {
-	case sched.Decided:
-		d.decided = true
-	case sched.Renewed:
-		if was := eventlog.GaveWay(e.Text); was != "" && d.decided {
-			d.earlier, d.decided = append(d.earlier, was), false
-		}
-	}
+	return eventlog.InTurn(h.Earlier, h.Header.System)
 }
 
 // asOf returns v as it is now, as far as time alone changes it, and lets rec count what jobs did meanwhile.

@@ -24,6 +24,7 @@ func (h *History) report(cmd *cobra.Command, rows []Row, doc whatifJSON, anonymo
 		doc.Earlier = nil
 	}
 	shown := &report.Report{Command: term.CommandOf(cmd), WhatIf: doc, Facts: term.FactsOf(&h.Header),
+		Unit: term.UnitOf(&h.Header),
 		Notes: []string{"What happened has the jobs that ran. Simulations have the work that jobs turned out to do; " +
 			"figures count the jobs that ended."}}
 	for i := range rows {

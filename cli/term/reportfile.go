@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/report"
 )
@@ -164,11 +165,26 @@ func recorded(log io.Reader, name string) (*report.Report, error) {
 	}
 	s.Settings = WithoutFolders(s.Settings)
 	h := r.Header()
-	doc := &report.Report{Systems: []report.System{s}, Facts: FactsOf(&h)}
-	if short != nil {
-		doc.Notes = append(doc.Notes, fmt.Sprintf("The report ends before the log does: %v.", short))
+	doc := &report.Report{Systems: []report.System{s}, Facts: FactsOf(&h), Unit: UnitOf(&h)}
+	if s.Parts > 1 {
+		doc.Facts = append(doc.Facts, report.Fact{Name: "log", Text: fmt.Sprintf("%d parts, read as one run", s.Parts)})
+	}
+	if len(s.Earlier) > 0 {
+		doc.Facts = append(doc.Facts, report.Fact{Name: "decided by", Text: eventlog.InTurn(s.Earlier, s.Name)})
+	}
+	if short != nil { // it names the file, of which a report has the last part alone
+		says := strings.ReplaceAll(short.Error(), name, filepath.Base(name))
+		doc.Notes = append(doc.Notes, fmt.Sprintf("The report ends before the log does: %s.", says))
 	}
 	return doc, nil
+}
+
+// UnitOf returns what jobs of a log held: slot where all that there is are CPU slots, else GPU.
+func UnitOf(h *eventlog.Header) string {
+	if len(h.Types) == 1 && h.Types[0] == device.SlotType {
+		return "slot"
+	}
+	return "GPU"
 }
 
 // FactsOf returns what the header of a log says of a run, without paths of folders.
