@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/trainyard/trainyard/metrics/timeline"
@@ -59,6 +60,7 @@ type perfetto struct {
 	last         []int32 // by job: its last attempt
 	event, note  proto
 	packet, line proto
+	name         []byte
 	err          error
 }
 
@@ -182,7 +184,8 @@ func (p *perfetto) attempt(track uint64, i int32) {
 	if a.Kept != sched.None {
 		kept = min(max(a.Kept, work), stop)
 	}
-	e := p.begin(track, fmt.Sprintf("%s #%d", j.Name, a.Job))
+	p.name = strconv.AppendInt(append(append(p.name[:0], j.Name...), " #"...), int64(a.Job), 10)
+	e := p.begin(track).bytes(eventName, p.name)
 	if j.User != "" {
 		e = e.text(eventCategory, j.User)
 	}
@@ -197,15 +200,16 @@ func (p *perfetto) attempt(track uint64, i int32) {
 		from, to sched.Time
 	}{{"coming up", a.Ordered, work}, {"work", work, kept}, {"redone", kept, stop}, {"stopping", stop, end}} {
 		if part.to > part.from {
-			p.put(part.from, p.begin(track, part.name))
+			p.put(part.from, p.begin(track).text(eventName, part.name))
 			p.put(part.to, p.ended(track))
 		}
 	}
 	p.put(end, p.ended(track))
 }
 
-func (p *perfetto) begin(track uint64, name string) proto {
-	return p.event[:0].number(eventType, sliceBegin).number(eventTrack, track).text(eventName, name)
+// begin starts an event that starts a slice, whose name is to follow.
+func (p *perfetto) begin(track uint64) proto {
+	return p.event[:0].number(eventType, sliceBegin).number(eventTrack, track)
 }
 
 func (p *perfetto) ended(track uint64) proto {
