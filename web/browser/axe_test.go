@@ -10,7 +10,7 @@ import (
 )
 
 // axe returns the program that looks for what keeps people out, as npm installed it.
-func axe(t *testing.T) string {
+func axe(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "web", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 const root = "../.."
 
 // chromium returns the browser. Without one the tests skip, unless it is required.
-func chromium(t *testing.T) string {
+func chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -38,7 +38,7 @@ func chromium(t *testing.T) string {
 }
 
 // trainyard builds the program once, and returns its path.
-func trainyard(t *testing.T) string {
+func trainyard(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "bin", "browser-trainyard"))
 	if err != nil {
@@ -53,7 +53,7 @@ func trainyard(t *testing.T) string {
 }
 
 // run runs trainyard in the checkout, and returns what it prints.
-func run(t *testing.T, args ...string) []byte {
+func run(t testing.TB, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(trainyard(t), args...)
 	cmd.Dir = root
@@ -68,7 +68,7 @@ func run(t *testing.T, args ...string) []byte {
 
 // browser is one Chromium with one tab.
 type browser struct {
-	t   *testing.T
+	t   testing.TB
 	ctx context.Context
 
 	lock  sync.Mutex
@@ -80,7 +80,7 @@ type browser struct {
 const patience = 5 * time.Minute
 
 // open starts a browser whose window has a size in CSS pixels.
-func open(t *testing.T, width, height int64, dark bool) *browser {
+func open(t testing.TB, width, height int64, dark bool) *browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.WSURLReadTimeout(patience))
@@ -214,7 +214,7 @@ func (b *browser) closed() {
 }
 
 // report writes a report, and returns its path.
-func report(t *testing.T, args ...string) string {
+func report(t testing.TB, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	run(t, append(args, "--report", path)...)

@@ -14,7 +14,7 @@ import (
 )
 
 // written writes a file, and returns its path.
-func written(t *testing.T, name, text string) string {
+func written(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

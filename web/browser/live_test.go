@@ -25,15 +25,22 @@ type host struct {
 	bin    string
 	dir    string
 	serves *exec.Cmd
-	link   string // to the page, once
+	flags  []string // of serve, more than usual
+	link   string   // to the page, once
 	enter  func() string
 }
 
 // serveLive starts a manager of four slots and the page of it.
 func serveLive(t *testing.T, uiArgs ...string) *host {
 	t.Helper()
+	return serveAs(t, nil, uiArgs...)
+}
+
+// serveAs is serveLive with more flags of serve.
+func serveAs(t *testing.T, flags []string, uiArgs ...string) *host {
+	t.Helper()
 	chromium(t)
-	h := &host{t: t, bin: trainyard(t), dir: filepath.Join(t.TempDir(), "state")}
+	h := &host{t: t, bin: trainyard(t), dir: filepath.Join(t.TempDir(), "state"), flags: flags}
 	h.start()
 	t.Cleanup(h.stop)
 	page := exec.Command(h.bin, append([]string{"ui", "--state", h.dir}, uiArgs...)...)
@@ -68,7 +75,7 @@ func serveLive(t *testing.T, uiArgs ...string) *host {
 
 func (h *host) start() {
 	h.t.Helper()
-	h.serves = exec.Command(h.bin, "serve", "--slots", "4", "--state", h.dir)
+	h.serves = exec.Command(h.bin, append([]string{"serve", "--slots", "4", "--state", h.dir}, h.flags...)...)
 	if err := h.serves.Start(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -180,6 +187,7 @@ func TestLive(t *testing.T) {
 	b.goTo("#/job?id=1")
 	b.until(`document.querySelector("#remedies button") !== null`)
 	b.shot("live-job-remedies")
+	b.accessible("remedies")
 	value[bool](b, `document.querySelector("#remedies button").click(), true`)
 	b.until(`document.querySelector("dialog[open]") !== null`)
 	b.shot("live-dialog")
@@ -216,6 +224,7 @@ func (h *host) screens(b *browser, name string, width float64) {
 			value[bool](b, `document.documentElement.dataset.theme === "`+scheme+`" ||
 				(document.querySelector("header button").click(), true)`)
 			b.shot(fmt.Sprintf("%s-%s-%s", name, strings.ReplaceAll(screen, "?id=", "-"), scheme))
+			b.accessible(screen + ", " + scheme)
 		}
 		if wide := value[float64](b, "document.documentElement.scrollWidth"); wide > width {
 			h.t.Errorf("%s is %v pixels wide, want at most %v", screen, wide, width)

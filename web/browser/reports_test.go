@@ -28,6 +28,9 @@ func everywhere(t *testing.T, path, hash, name string) {
 		b.show(path)
 		b.goTo(hash)
 		b.shot(name + "-" + size.name)
+		if size.width > 360 {
+			b.accessible(name + "-" + size.name)
+		}
 		if wide := value[float64](b, "document.documentElement.scrollWidth"); wide > float64(size.width) {
 			t.Errorf("%s is %v pixels wide, want at most the window's %d", name, wide, size.width)
 		}

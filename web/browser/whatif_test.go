@@ -124,6 +124,7 @@ func TestLiveWhatIf(t *testing.T) {
 		value[bool](b, `document.documentElement.dataset.theme === "`+scheme+`" ||
 			(document.querySelector("header button").click(), true)`)
 		b.shot("live-whatif-" + scheme)
+		b.accessible("what if, " + scheme)
 	}
 
 	// A decision, as explain has it.
@@ -159,6 +160,7 @@ func TestLiveWhatIf(t *testing.T) {
 		value[bool](b, `document.documentElement.dataset.theme === "`+scheme+`" ||
 			(document.querySelector("header button").click(), true)`)
 		b.shot("live-decision-" + scheme)
+		b.accessible("a decision, " + scheme)
 	}
 	for hash, says := range map[string]string{"#/decision?seq=1": "", "#/decision?seq=99999999": "99999999",
 		"#/decision?seq=x%3Cb%3E": "x<b>"} {

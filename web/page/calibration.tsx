@@ -34,7 +34,7 @@ export function Calibration() {
       <h1>Calibration</h1>
       <p>
         {doc.kept === 0
-          ? "No forecast was given yet. The page of a job, and trainyard why, give them; one a job and minute is kept."
+          ? "No forecast was given yet. One is kept of each job that is submitted, and one a job and minute where its page or trainyard why is asked."
           : `${many(doc.kept, "forecast")} that ${doc.kept === 1 ? "was" : "were"} given${doc.since ? ` since ${clock(doc.since)}` : ""} and kept; the newest ${count(doc.most)} are.`}
         {" "}Where forecasts are right, {percent(doc.expected)} of times lie inside the interval that was said.
       </p>
@@ -58,7 +58,7 @@ function Of({ of, doc }: { of: "start" | "end"; doc: Doc }) {
         : `No forecast of ${word} can be judged yet.`}
     >
       {all.judged > 0 && <Histogram row={all} word={word} />}
-      <Grid
+      <Grid label={`Lead times of ${word}`}
         id={`calibration-${of}`} head={["system", "said ahead", "judged", "inside", "earlier", "later", "to come", "void"]}
         rows={shown.map((r) => [
           r.system || "all", leads[r.lead_s] ?? "longer", <span data-judged={r.judged} data-system={r.system} data-lead={r.lead_s}>{count(r.judged)}</span>,

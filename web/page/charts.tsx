@@ -114,7 +114,7 @@ export function Figure(p: FigureProps) {
       {p.rows && (
         <details>
           <summary>The numbers</summary>
-          <Grid head={p.head!} rows={p.rows} />
+          <Grid head={p.head!} rows={p.rows} label={`The numbers of ${p.title}`} />
         </details>
       )}
     </figure>
@@ -122,9 +122,9 @@ export function Figure(p: FigureProps) {
 }
 
 /** Grid is a table; all columns but the first hold numbers. */
-export function Grid(p: { head: string[]; rows: ComponentChildren[][]; id?: string }) {
+export function Grid(p: { head: string[]; rows: ComponentChildren[][]; id?: string; label?: string }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={p.head.join(", ")}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={p.label ?? p.head.join(", ")}>
       <table id={p.id}>
         <thead>
           <tr>{p.head.map((h, i) => <th key={i} scope="col" class={i ? "num" : ""}>{h}</th>)}</tr>

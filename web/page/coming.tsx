@@ -1,7 +1,7 @@
 // What is to come, on the axis of what was: when jobs start and end, with the interval that holds in 8 of 10 cases.
 
 import { Figure } from "./charts";
-import { at, clock, many, sinceOrigin, ticks } from "./format";
+import { at, clock, many, sinceOrigin, tickAt, ticks } from "./format";
 import { board, type JobDoc } from "./live";
 import { light, night } from "./palette";
 import { dark, link } from "./state";
@@ -23,10 +23,10 @@ export function Coming({ now }: { now: number }) {
   const end = Math.min(last, Math.max(now + 60, ...list.map((x) => (Number.isFinite(x.to) ? now + 2 * (x.to - now) : now)))), wide = end - now;
   const x = (t: number) => Math.min(Math.max(((t - now) / wide) * 100, 0), 100);
   return (
-    <Figure title="What is to come" says={`${many(all.length, "job")} not done. A bar goes from the median start to the median end; the thin lines are where each lies in 8 of 10 cases.`}
+    <Figure title="What is to come" says={`${many(all.length, "job")} not done${doc.jobs.length > all.length ? `, and ${doc.jobs.length - all.length} of which nothing is known yet` : ""}. A bar goes from the median start to the median end; the thin lines are where each lies in 8 of 10 cases.`}
       head={["job", "starts", "ends"]} rows={all.map((j) => [`${j.name} #${j.id}`, j.gpus.length > 0 ? "runs" : within(j.start), within(j.end)])}
     >
-      <div class="coming" role="img" aria-label={list.slice(0, 20).map(({ j }) => `${j.name} #${j.id} ends ${within(j.end)}`).join("; ")}>
+      <div class="coming" role="group" aria-label={list.slice(0, 20).map(({ j }) => `${j.name} #${j.id} ends ${within(j.end)}`).join("; ")}>
         {list.map(({ j, running, from, low, late, to, early, high }) => (
           <div class="future" key={j.id}>
             <a href={link("job", { id: j.id })}><bdi>{j.name.slice(0, 30)}</bdi> #{j.id}</a>
@@ -39,7 +39,7 @@ export function Coming({ now }: { now: number }) {
         ))}
       </div>
       <div class="axis coming-axis">
-        {ticks(now, end, 6).map((t) => <span key={t} style={{ left: `${x(t)}%` }}>{at(t)}</span>)}
+        {ticks(now, end, 6).map((t) => <span key={t} style={tickAt(x(t) / 100)}>{at(t)}</span>)}
       </div>
       {all.length > MOST && <p class="note">{all.length - MOST} more jobs are in the table alone.</p>}
       <p class="quiet">Now is {clock(board.value?.now)} by the last event.</p>

@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { Figure, Grid, Plot } from "./charts";
 import { change as delta, count, held, percent, span, trim, u } from "./format";
+import { longestWait } from "./job";
 import type { Report, Result } from "./model";
 import { cdf, onOneAxis, quantile, splitOf } from "./split";
 import { go, link } from "./state";
@@ -79,7 +80,7 @@ function Distributions({ report }: { report: Report }) {
     const values = report.systems.map((_, i) => valuesOf(report, i, kind));
     const least = kind === "slow-down" ? 1 : 1;
     const axis = onOneAxis(values.map(cdf), least);
-    const lines = report.systems.map((s, i) => ({ name: s.head.name, hue: i, values: axis.ys[i] }));
+    const lines = report.systems.map((s, i) => ({ name: s.head.name, hue: i, values: axis.ys[i], step: true }));
     const rows = report.systems.map((s, i) => {
       const sorted = Float64Array.from(values[i]).sort();
       return [s.head.name, ...[0.1, 0.25, 0.5, 0.75, 0.95, 0.99].map((q) => text(quantile(sorted, q)))];
@@ -136,11 +137,12 @@ function Gains({ report }: { report: Report }) {
         </div>
       )}
       <Grid
-        head={["job", u`GPUs`, names[0], names[other], "difference", "waiting", "starts, stops", "redone", "work"]}
+        id="gains" head={["job", u`GPUs`, names[0], names[other], "difference", "waiting", "starts, stops", "redone", "work", `longest wait under ${names[other]}`]}
         rows={rows.ends.map(({ j, d, was, now }) => [
           <a href={link("job", { id: j, sys: other })} onClick={() => go("job", { id: j, sys: other })}>{report.jobs.name[j]}</a>,
           count(report.jobs.gpus[j]), span(was.jct), span(now.jct), signed(d), signed(now.queue - was.queue),
           signed(now.restarts - was.restarts), signed(now.redone - was.redone), signed(now.work - was.work),
+          <bdi>{longestWait(report, report.systems[other], j)}</bdi>,
         ])}
       />
     </Figure>

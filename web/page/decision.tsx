@@ -170,7 +170,7 @@ function Picks({ id, name, list, none }: { id: string; name: string; list: Chose
   return (
     <section>
       <h2>{name}</h2>
-      {list.length === 0 ? <p class="note">{none}</p> : <Grid id={id} head={["job", u`GPUs`, "reason"]} rows={list.slice(0, LISTED).map((c) => [
+      {list.length === 0 ? <p class="note">{none}</p> : <Grid id={id} label={`Jobs: ${id}`} head={["job", u`GPUs`, "reason"]} rows={list.slice(0, LISTED).map((c) => [
         <Name id={c.job} name={c.name} />, c.gpus.length > 8 ? count(c.gpus.length) : c.gpus.join(" ") || "none: all are taken away", <bdi>{c.text || c.reason.text || c.reason.code}</bdi>,
       ])} />}
       {list.length > LISTED && <p class="note">{count(list.length - LISTED)} more.</p>}

@@ -24,7 +24,7 @@ export function Figures({ report }: { report: Report }) {
       {(h.tables ?? []).map((t, n) => (
         <section key={n}>
           <h2>{t.title}</h2>
-          <Grid id={`figures-${n}`} head={t.head} rows={t.rows.slice(0, 2000).map((r) => r.map((x, i) => cell(x, t.head[i])))} />
+          <Grid id={`figures-${n}`} label={t.title} head={t.head} rows={t.rows.slice(0, 2000).map((r) => r.map((x, i) => cell(x, t.head[i])))} />
           {t.rows.length > 2000 && <p class="note">{count(t.rows.length - 2000)} more rows are left out here.</p>}
         </section>
       ))}

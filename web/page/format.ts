@@ -116,6 +116,11 @@ export function ticks(from: number, to: number, most: number): number[] {
   return list;
 }
 
+/** tickAt places the label of an axis at a part of its length, so that none is cut at an end. */
+export function tickAt(part: number): { left: string; transform: string } {
+  return { left: `${part * 100}%`, transform: `translateX(-${part < 0.04 ? 0 : part > 0.95 ? 100 : 50}%)` };
+}
+
 /** at writes a time since the start of the run; of a host that is live the time of its clock. */
 export function at(s: number): string {
   if (!Number.isFinite(s)) return "–";

@@ -75,7 +75,7 @@ export function Frontier({ report }: { report: Report }) {
       {p.reserve && <Reserve r={p.reserve} />}
       {p.verified && (
         <Figure title="Simulated" says={`The plan on jobs that arrive at random: ${many(p.verified.seeds, "seed")} of ${many(p.verified.jobs, "job")} each; 95 % intervals over seeds.`}>
-          <Grid id="verified" head={["", "planned", "simulated", "from", "to"]} rows={[
+          <Grid id="verified" head={["figure", "planned", "simulated", "from", "to"]} rows={[
             ["mean JCT", hours(p.avg_jct_h), hours(p.verified.avg_jct_h.mean), hours(p.verified.avg_jct_h.low), hours(p.verified.avg_jct_h.high)],
             ["GPUs", trim(p.usage_gpus, 5), trim(p.verified.gpus.mean, 5), trim(p.verified.gpus.low, 5), trim(p.verified.gpus.high, 5)],
           ]} />
@@ -93,7 +93,7 @@ function Widths({ plan }: { plan: PlanDoc }) {
   return (
     <Figure title="Widths" says={`${many(classes, "class").replace("classs", "classes")}; the widest part has ${trim(most, 4)} GPUs. A share below 100 % is that of the jobs of a class which have this width.`}>
       <Grid
-        id="widths" head={["class", "", "epoch", ...(kinds ? ["GPU"] : []), "GPUs", "share of jobs"]}
+        id="widths" head={["class", "size", "epoch", ...(kinds ? ["GPU"] : []), "GPUs", "share of jobs"]}
         rows={shown.map((w) => [
           w.class || "–", <span class="meter"><i style={{ width: `${(100 * w.gpus) / most}%` }} /></span>, String(w.epoch), ...(kinds ? [w.gpu_type ?? ""] : []),
           <span data-value={w.gpus}>{trim(w.gpus, 4)}</span>, percent(w.share),
@@ -107,7 +107,7 @@ function Widths({ plan }: { plan: PlanDoc }) {
 function Reserve({ r }: { r: NonNullable<PlanDoc["reserve"]> }) {
   return (
     <Figure title="Reserve or rent" says={`${many(r.gpus, "GPU")} reserved and ${trim(r.avg_rented, 4)} rented on average cost ${trim(r.cost_per_h, 5)} an hour; all rented ${trim(r.cost_all_rented_per_h, 5)}.`}>
-      <Grid id="reserve" head={["", "value"]} rows={[
+      <Grid id="reserve" head={["figure", "value"]} rows={[
         ["reserved GPUs", String(r.gpus)], ["rented on average", trim(r.avg_rented, 5)], ["reserved and idle on average", trim(r.avg_idle, 5)],
         ["share of time with rented ones", percent(r.p_above)],
       ]} />

@@ -26,6 +26,7 @@ interface Props {
   level: Level | "auto";
   height: number;
   selected: number;
+  near?: boolean; // show the rows of what is selected, tall enough to be told apart
   onSelect: (attempt: number) => void;
 }
 
@@ -53,9 +54,18 @@ export function sentence(r: Report, g: Gantt, i: number): string {
     `${span(a.end[i] - a.start[i])} from ${at(a.start[i])}; ${how}${by}${lost > 0 ? `; ${span(lost)} of its work was lost` : ""}.`;
 }
 
+/** nearOf returns how a chart starts: with all rows, or with those of the selected attempt. */
+function nearOf(p: Props): { y0: number; scale: number } {
+  const g = p.gantt, a = g.attempts, inner = p.height - AXIS, whole = inner / Math.max(g.rows, 1);
+  if (!p.near || p.selected < 0 || whole >= 16) return { y0: 0, scale: 1 };
+  const first = a.firstRun[p.selected], row = first < a.firstRun[p.selected + 1] ? g.rowOf[a.runFirst[first]] : 0;
+  return { y0: Math.max(row - inner / 17 / 3, 0), scale: 17 / whole };
+}
+
 export function Chart(p: Props) {
   const box = useRef<HTMLDivElement>(null), base = useRef<HTMLCanvasElement>(null), over = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0), [y0, setY0] = useState(0), [scale, setScale] = useState(1);
+  const [at0] = useState(() => nearOf(p));
+  const [width, setWidth] = useState(0), [y0, setY0] = useState(at0.y0), [scale, setScale] = useState(at0.scale);
   const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
   const pal: Palette = dark.value ? night : light;
   const g = p.gantt, ratio = Math.max(1, window.devicePixelRatio || 1);
@@ -143,6 +153,7 @@ export function Chart(p: Props) {
   const onKey = (e: KeyboardEvent) => {
     const step = { ArrowLeft: -0.15, ArrowRight: 0.15 }[e.key];
     if (step) move(step);
+    else if (e.shiftKey && (e.key === "ArrowUp" || e.key === "ArrowDown")) rescale(e.key === "ArrowUp" ? 1.4 : 1 / 1.4, inner / 2);
     else if (e.key === "ArrowUp" || e.key === "ArrowDown") setY0(top + (e.key === "ArrowUp" ? -1 : 1) * (inner / row) * 0.15);
     else if (e.key === "+" || e.key === "=") zoom(SIDE + plot / 2, 0.7);
     else if (e.key === "-") zoom(SIDE + plot / 2, 1 / 0.7);

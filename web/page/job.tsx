@@ -18,28 +18,52 @@ interface Piece {
   text: string;
 }
 
-/** piecesOf cuts the life of a job: each wait, and each attempt into its phases. */
+/** stopOf says why an attempt lost what it held, by whom, and what was lost; "" of one that ended by itself. */
+function stopOf(r: Report, g: Gantt, i: number): string {
+  const a = g.attempts, reason = r.head.reasons[a.reason[i]], outcome = r.head.outcomes[a.outcome[i]];
+  if (a.live[i] || outcome === "finished") return "";
+  const words = reason && a.other[i] >= 0 ? `${reason} by ${nameOf(r, a.other[i])}` : outcome || reason || "stopped";
+  return `${words}, ${a.stop[i] > a.kept[i] ? `${span(a.stop[i] - a.kept[i])} of work` : "no work"} lost`;
+}
+
+/** nameOf names another job, with its number where jobs are known by number. */
+export function nameOf(r: Report, job: number): string {
+  const name = (r.jobs.name[job] ?? "").slice(0, 60);
+  return live ? `${name} #${job}` : name || `job ${job}`;
+}
+
+/** longestWait says how long a job waited at a stretch, and after what. */
+export function longestWait(r: Report, s: System, job: number): string {
+  const longest = piecesOf(r, s, job).filter((p) => p.kind === "wait").sort((a, b) => b.to - b.from - (a.to - a.from))[0];
+  return longest ? `${span(longest.to - longest.from)}${longest.text ? `, ${longest.text}` : ", from submit"}` : "–";
+}
+
+/** piecesOf cuts the life of a job: each wait, with what came before it, and each attempt into its phases. */
 export function piecesOf(r: Report, s: System, job: number): Piece[] {
   const g = s.gantt, out: Piece[] = [];
   if (!g) return out;
   const a = g.attempts;
-  let last = r.jobs.submit[job];
+  let last = r.jobs.submit[job], after = "";
   const add = (kind: Piece["kind"], from: number, to: number, text: string) => {
     if (to > from) out.push({ kind, from, to, text });
   };
   for (const i of attemptsOf(g, job)) {
-    add("wait", last, a.start[i], "");
+    add("wait", last, a.start[i], after);
     const work = a.work[i] >= 0 ? Math.min(a.work[i], a.stop[i]) : a.stop[i], kept = Math.max(a.kept[i], work);
     add("start", a.start[i], work, "");
     add("work", work, kept, many(a.width[i], held()));
     add("redone", kept, a.stop[i], "lost");
     add("stop", a.stop[i], a.end[i], "");
     last = a.end[i];
+    after = stopOf(r, g, i);
   }
   const done = r.head.outcomes[s.outcomes.outcome[job]] !== "";
-  add("wait", last, done ? s.outcomes.finish[job] : r.to, "");
+  add("wait", last, done ? s.outcomes.finish[job] : r.to, after);
   return out;
 }
+
+/** textOf says what a piece is. */
+const textOf = (p: Piece) => names[p.kind] + (p.kind === "work" ? ` on ${p.text}` : p.kind === "wait" && p.text ? `: ${p.text}` : "");
 
 const names = { wait: "waits", start: "comes up", work: "works", redone: "work that was lost", stop: "stops" };
 
@@ -53,7 +77,7 @@ export function Job({ report }: { report: Report }) {
     ["deadline", j.deadline[id] > 0 ? at(j.deadline[id]) : ""], ["finished", at(system.outcomes.finish[id])],
     ["JCT", span(split.jct)], ["waited", span(split.queue)], ["starts, stops", span(split.restarts)], ["redone", span(split.redone)],
     ["worked", span(split.work)], [u`GPU-hours`, trim(system.outcomes.service[id] / 3600, 4)],
-    ["lost to others", system.outcomes.lost[id] > 0 ? trim(system.outcomes.lost[id] / 3600, 3) + u` GPU-hours` : ""],
+    ["stops for others", system.outcomes.lost[id] > 0 ? u`cost ${trim(system.outcomes.lost[id] / 3600, 3)} GPU-hours, with the time to start and to stop` : ""],
   ];
   return (
     <>
@@ -75,21 +99,28 @@ function Strip({ report, system, id }: { report: Report; system: System; id: num
   if (pieces.length === 0) return <p class="note">Its attempts are not known here.</p>;
   const from = pieces[0].from, all = pieces[pieces.length - 1].to - from;
   const waits = pieces.filter((p) => p.kind === "wait"), longest = Math.max(0, ...waits.map((p) => p.to - p.from));
+  const stops = waits.filter((p) => p.text);
   const hue = { wait: "transparent", start: pal.hues[2], work: pal.hues[0], redone: pal.hues[1], stop: pal.hues[3] };
   return (
     <Figure
       title="Its life" says={`${waits.length === 0 ? "No wait" : waits.length === 1 ? `One wait, of ${span(longest)}` : `${count(waits.length)} waits, the longest of ${span(longest)}`}; ${span(all)} from submit to ` +
         `${report.head.outcomes[system.outcomes.outcome[id]] || (report.now === undefined ? "the end of the run" : "now")}.`}
-      head={["what", "from", "for"]} rows={pieces.map((p) => [names[p.kind] + (p.kind === "work" ? ` on ${p.text}` : ""), at(p.from), span(p.to - p.from)])}
+      head={["what", "from", "for"]} rows={pieces.map((p) => [textOf(p), at(p.from), span(p.to - p.from)])}
     >
-      <div class="strip" role="img" aria-label={pieces.slice(0, 60).map((p) => `${names[p.kind]} for ${span(p.to - p.from)}`).join(", ")}>
+      <div class="strip" role="img" aria-label={pieces.slice(0, 60).map((p) => `${textOf(p)} for ${span(p.to - p.from)}`).join(", ")}>
         {pieces.map((p, n) => (
-          <span key={n} class={p.kind} title={`${names[p.kind]} for ${span(p.to - p.from)}, from ${at(p.from)}`}
+          <span key={n} class={p.kind} title={`${textOf(p)} for ${span(p.to - p.from)}, from ${at(p.from)}`}
             style={{ left: `${((p.from - from) / all) * 100}%`, width: `max(${((p.to - p.from) / all) * 100}%, 1px)`, background: hue[p.kind] }}>
             {(p.to - p.from) / all > 0.06 && <b>{p.kind === "work" ? p.text : p.kind === "wait" ? span(p.to - p.from) : ""}</b>}
           </span>
         ))}
       </div>
+      {stops.length > 0 && (
+        <ul class="stops" id="stops">
+          {stops.slice(0, 20).map((p) => <li key={p.from}><span class="quiet">{at(p.from)}</span> <bdi>{p.text}</bdi>, then waited {span(p.to - p.from)}</li>)}
+          {stops.length > 20 && <li class="quiet">{count(stops.length - 20)} more are in the table.</li>}
+        </ul>
+      )}
       <ul class="legend">
         {(Object.keys(names) as Piece["kind"][]).map((k) => <li key={k}><i class={k} style={{ background: hue[k] }} />{names[k]}</li>)}
       </ul>
@@ -121,7 +152,7 @@ function Attempts({ report, gantt, id }: { report: Report; gantt: Gantt; id: num
       <Grid
         head={["attempt", "from", "for", u`GPUs`, "which", "ended", "decision", "event", "by", "lost", "marks"]}
         rows={list.slice(0, 500).map((i) => [
-          <a href={link("time", { sys: chosen.value, pick: i, t0: a.start[i] - (a.end[i] - a.start[i]) - 1, t1: a.end[i] + (a.end[i] - a.start[i]) + 1 })}>{a.number[i]}</a>,
+          <a href={link("time", { sys: chosen.value, pick: i, rows: "near", t0: a.start[i] - (a.end[i] - a.start[i]) - 1, t1: a.end[i] + (a.end[i] - a.start[i]) + 1 })}>{a.number[i]}</a>,
           at(a.start[i]), span(a.end[i] - a.start[i]), count(a.width[i]), gpusOf(gantt, i),
           a.live[i] ? "under way" : report.head.outcomes[a.outcome[i]], report.head.reasons[a.reason[i]],
           a.given[i] > 0 ? <a href={link("decision", { seq: a.given[i], sys: chosen.value || undefined })}>{a.given[i]}</a> : "",

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { Figure, Grid } from "./charts";
-import { at, percent, ticks, trim, u } from "./format";
+import { at, percent, span, ticks, tickAt, trim, u } from "./format";
 import type { Losses as Doc, Report } from "./model";
 import { blend, light, lossColours, night, type Palette } from "./palette";
 import { chosen, dark } from "./state";
@@ -107,12 +107,12 @@ function Over({ doc, words, pal, name }: { doc: Doc; words: string[]; pal: Palet
   if (n === 0) return null;
   const end = doc.from_s + n * doc.width_s;
   return (
-    <Figure title={`Over time, under ${name}`} says={u`From ${at(doc.from_s)} to ${at(doc.to_s)}; each step is ${trim(doc.width_s / 60, 3)} minutes of all GPUs.`}>
+    <Figure title={`Over time, under ${name}`} says={u`From ${at(doc.from_s)} to ${at(doc.to_s)}; each step is ${span(doc.width_s)} of all GPUs.`}>
       <svg class="over" viewBox={`0 0 ${W} ${H}`} preserveAspectRatio="none" role="img" aria-label={u`Classes of GPU time over time under ${name}`}>
         {shapes.map((s) => <polygon key={s.w} points={s.points} fill={colourOf(pal, s.w)}><title>{lossColours[s.w].title}</title></polygon>)}
       </svg>
       <div class="axis">
-        {ticks(doc.from_s, end, 8).map((t) => <span key={t} style={{ left: `${((t - doc.from_s) / (end - doc.from_s)) * 100}%` }}>{at(t)}</span>)}
+        {ticks(doc.from_s, end, 8).map((t) => <span key={t} style={tickAt((t - doc.from_s) / (end - doc.from_s))}>{at(t)}</span>)}
       </div>
     </Figure>
   );

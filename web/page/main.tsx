@@ -30,7 +30,7 @@ const titles: Record<string, string> = {
 const keys: [string, string][] = [
   ["/", "filter jobs"], ["1 to 9", "open a screen"], ["arrows", "move the chart"], ["+ and −", "zoom"], ["0", "all of it"],
   ["[ and ]", "attempt before, after"], ["Enter", "open the job"], ["Esc", "leave"], ["?", "this help"],
-  ["wheel, drag", "zoom, move; with Shift: rows"],
+  ["Shift and ↑ ↓", "taller, thinner rows"], ["wheel, drag", "zoom, move; with Shift: rows"],
 ];
 
 function Screen({ report }: { report: Report }) {
@@ -95,6 +95,7 @@ function App({ title, children }: { title: (screen: string) => string | null; ch
       const typing = e.target instanceof HTMLElement && ["INPUT", "SELECT", "TEXTAREA"].includes(e.target.tagName);
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       if (e.key === "Escape") {
+        if (document.querySelector("dialog[open]")) return; // which it closes
         setHelp(false);
         if (typing) (e.target as HTMLElement).blur();
         else if (place.value.screen === "job") history.back();

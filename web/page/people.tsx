@@ -17,6 +17,9 @@ interface Row {
   energy: number;
 }
 
+/** value shows a figure, and has it as it is for who reads the page by a program. */
+const value = (x: number, text: (x: number) => string) => <span data-value={x}>{text(x)}</span>;
+
 export function People({ report }: { report: Report }) {
   const system = report.systems[chosen.value] ?? report.systems[0], o = system.outcomes;
   const by = new Map<string, Row>();
@@ -53,11 +56,12 @@ export function People({ report }: { report: Report }) {
       <SystemChoice report={report} />
       <p>{many(rows.length, "user")}; {rows[0].user || "jobs without a user"} had most {held()} time, {percent(all > 0 ? rows[0].hours / all : 0)}. Mean waits are over finished jobs.</p>
       <Grid
-        head={["user", "jobs", "finished", u`GPU-hours`, "share", "mean wait", "preempted", u`lost, GPU-h`, ...(powered ? ["kWh"] : [])]}
+        id="people" head={["user", "jobs", "finished", u`GPU-hours`, "share", "mean wait", "preempted", u`lost, GPU-h`, ...(powered ? ["kWh"] : [])]}
         rows={rows.slice(0, 500).map((r) => [
           <a href={link("jobs", { sys: chosen.value, q: `user:${/\s/.test(r.user) ? JSON.stringify(r.user) : r.user}` })}>{r.user || "–"}</a>,
-          count(r.jobs), count(r.finished), trim(r.hours, 5), percent(all > 0 ? r.hours / all : 0),
-          span(r.finished > 0 ? r.wait / r.finished : NaN), count(r.preempted), trim(r.lost, 3), ...(powered ? [trim(r.energy, 4)] : []),
+          value(r.jobs, count), value(r.finished, count), value(r.hours, (x) => trim(x, 5)), percent(all > 0 ? r.hours / all : 0),
+          value(r.finished > 0 ? r.wait / r.finished : NaN, span), value(r.preempted, count), value(r.lost, (x) => trim(x, 3)),
+          ...(powered ? [value(r.energy, (x) => trim(x, 4))] : []),
         ])}
       />
       {rows.length > 500 && <p class="note">{count(rows.length - 500)} more users are left out.</p>}

@@ -66,7 +66,7 @@ function Charts({ report, system, args }: { report: Report; system: System; args
         <label>level <select value={level} onChange={(e) => change({ level: e.currentTarget.value === "auto" ? undefined : e.currentTarget.value })}>
           {["auto", "heat", "bars", "jobs"].map((c) => <option key={c}>{c}</option>)}
         </select></label>
-        <button onClick={() => change({ t0: undefined, t1: undefined })}>all of it</button>
+        <button onClick={() => change({ t0: undefined, t1: undefined, rows: undefined })}>all of it</button>
         <span class="quiet">{at(range.t0)} to {at(range.t1)}, {span(range.t1 - range.t0)}</span>
         {selected >= 0 && (
           <button onClick={() => go("job", { id: g.attempts.job[selected], sys: chosen.value })}>
@@ -80,7 +80,7 @@ function Charts({ report, system, args }: { report: Report; system: System; args
           `${many(g.nodes.length, "node")}; work went on in ${percent(busy)} of their time. Pale: starting or stopping. Striped: lost later. Hatched: no job may use it.`}
         head={[by, u`GPU-hours`]} rows={legend.entries.map((e) => [e.name, trim(e.hours, 5)])}
       >
-        <Chart report={report} gantt={g} sys={chosen.value} name={system.head.name} range={range} onRange={set} by={by} level={level}
+        <Chart key={args.rows} near={args.rows === "near"} report={report} gantt={g} sys={chosen.value} name={system.head.name} range={range} onRange={set} by={by} level={level}
           height={height} selected={selected} onSelect={(i) => change({ pick: i < 0 ? undefined : i })} />
       </Figure>
       {all && all.gpu_hours === 0

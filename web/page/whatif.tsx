@@ -158,7 +158,7 @@ export function Rows({ doc }: { doc: WhatIfDoc }) {
             ? <>Several systems decided, one after the other: how far off simulations are is not known. Compare them with one another.</>
             : <>What decided cannot be simulated: how far off simulations are is not known.</>}
       </p>
-      <Grid id="whatif" head={["system", "", "jobs", "mean JCT", "difference", "95 % interval", "p95", "queued", "makespan", "busy", "preempted"]}
+      <Grid id="whatif" head={["system", "row", "jobs", "mean JCT", "difference", "95 % interval", "p95", "queued", "makespan", "busy", "preempted"]}
         rows={[
           ...(base && off ? [[base.system, <>simulated, against<br />what happened</>, count(base.jobs), mean(base), `off by ${signedPercent(off.mean_jct)}`, "–", ...cells(base)]] : []),
           [was.system, "happened", count(was.jobs), mean(was), "–", "–", ...cells(was)],

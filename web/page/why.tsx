@@ -14,7 +14,7 @@ interface Remedy {
   change: string;
   value: string;
   command?: string;
-  resize?: unknown;
+  resize?: { gpus_want: number };
   gpus: string[];
   displaces: number[];
 }
@@ -60,7 +60,7 @@ export function Now({ id }: { id: number }) {
   return (
     <>
       <section id="why" aria-label="Why">
-        <p class="lead"><bdi>{job.name || "Job"}</bdi> #{id} <b id="state">{job.state === "done" ? job.outcome : job.state}</b>: <bdi>{doc.sentence}</bdi>.</p>
+        <p class="lead"><bdi>{job.name || "Job"}</bdi> #{id} <b id="state">{done ? job.outcome : job.state}</b>{doc.sentence === `is done: ${job.outcome}` ? "." : <>: <bdi>{doc.sentence}</bdi>.</>}</p>
         {doc.remark && <p class="note"><bdi>{doc.remark}</bdi></p>}
         {!done && (
           <p>
@@ -146,7 +146,7 @@ function Remedies({ id, row, doc }: { id: number; row: Row; doc: WhyDoc }) {
             <li key={i}>
               <bdi>{r.text}</bdi>{" "}
               {allowed && (
-                <Act verb="remedy" label={other >= 0 ? `requeue ${name(other)}` : r.change === "undrain" ? `undrain ${r.value}` : `resize to ${r.value}`} about={`${row.name || "job"} #${id}`}
+                <Act verb="remedy" label={other >= 0 ? `requeue ${name(other)}` : r.change === "undrain" ? `undrain ${r.value}` : r.resize?.gpus_want ? `resize to ${many(r.resize.gpus_want, doc.unit)}` : `resize to ${r.value}`} about={`${row.name || "job"} #${id}`}
                   path={`/v1/jobs/${encodeURIComponent(row.ref)}/remedy`} body={{ id: r.id }}
                   command={r.command ?? ""} loses={takes} gains={`${row.name || "The job"} starts on ${r.gpus.join(" ")}, as tried on a copy. It is tried again first.`} tag={tagOf(row)} />
               )}
