@@ -39,7 +39,8 @@ func figure(text string) float64 {
 // user the sums of those.
 func TestEveryJob(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "jobs.csv")
-	path := report(t, "simulate", "--trace", freeze+"mixed.csv", "--cluster", "6x4", "--system", "las", "--jobs-out", out)
+	path := report(t, "simulate", "--trace", freeze+"mixed.csv", "--cluster", "6x4", "--system", "las", "--jobs-out",
+		out)
 	text, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestEveryJob(t *testing.T) {
 	b.before(`URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return "data:," }`)
 	b.show(path)
 	b.goTo("#/jobs")
-	value[bool](b, `[...document.querySelectorAll(".bar button")].find(x => x.textContent === "save as CSV").click(), true`)
+	value[bool](b, `[...document.querySelectorAll(".bar button")].find(
+		x => x.textContent === "save as CSV").click(), true`)
 	b.until(`window.saved !== undefined`)
 	got := table(t, value[string](b, "window.saved"))
 	if len(got) != len(want) {

@@ -48,8 +48,8 @@ func TestScene(t *testing.T) {
 	b.until(`document.querySelector("#picked [data-verb=undrain]") !== null`)
 	h.run("submit", filepath.Join(root, "examples", "jobs.yaml"))
 
-	// No job has ended: of when they end nothing is known, and the page says so. Short ones come and take the slots. Once
-	// some have ended, the forecast is an interval. The page notes what it showed: these jobs do not wait for a test.
+	// No job has ended: of when they end nothing is known, and the page says so. Short ones come and take the slots.
+	// Once some have ended, the forecast is an interval. The page notes what it showed: jobs do not wait for a test.
 	value[bool](b, `(window.shown = [], setInterval(() => shown.push(...[...document.querySelectorAll(
 		"#queue td:nth-child(4), #running td:last-child")].map(x => x.textContent)), 100), true)`)
 	b.until(`shown.some(x => x === "not known yet")`)

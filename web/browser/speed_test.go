@@ -31,8 +31,8 @@ func (b *browser) spent() map[string]float64 {
 	return out
 }
 
-// BenchmarkLargeReport opens the report of 100,000 jobs on 2,816 GPUs: CPU of the renderer until it is usable, its heap,
-// the median of 20 repaints at each level, sorting and filtering the table of jobs.
+// BenchmarkLargeReport opens the report of 100,000 jobs on 2,816 GPUs: CPU of the renderer until it is usable, its
+// heap, the median of 20 repaints at each level, sorting and filtering the table of jobs.
 func BenchmarkLargeReport(b *testing.B) {
 	dir := b.TempDir()
 	trace, path := filepath.Join(dir, "jobs.csv"), filepath.Join(dir, "large.html")
