@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/host"
+	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -71,6 +73,7 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 		policy: l.policy,
 		leader: l.policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, blobs: l.blobs}
 	t := &store{fencedWriter: w, v: s.View, dec: s.Decider, mode: l.policy.Spec.Mode, clock: c.o.Clock,
+		schema:  cmp.Or(c.o.RecordSchema, record.JobSchema),
 		news:    news{report: c.o.report},
 		remarks: remarks, rounds: rounds{every: c.o.every}, cluster: true,
 		jobs: make(map[sched.JobID]*saved, len(l.jobs))}
@@ -84,6 +87,11 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 			shown: shown{reason: w.reason}}
 		if j.State != sched.Done {
 			t.live = append(t.live, id)
+		} else {
+			t.jobs[id].lasting = w.reason
+		}
+		if l.jobs[i].Schema != t.schema { // who comes next may know this one alone
+			t.touch(id)
 		}
 	}
 	slices.Sort(t.live)

@@ -18,6 +18,8 @@ const (
 	Complete  = "Complete"  // it has succeeded
 	HasFailed = "Failed"    // it is done and has not succeeded
 	IsHeld    = "Held"      // the API server refuses its pods, or does not say whether it takes them
+	// IsUnreadable says that its record cannot be read, so that no one decides about it.
+	IsUnreadable = "Unreadable"
 )
 
 // conditions returns those that go with what a status says, but for those that were never true: each costs the API
@@ -33,6 +35,7 @@ func conditions(old []metav1.Condition, s *v1alpha1.TrainingJobStatus, now time.
 		{Complete, s.Phase == v1alpha1.Succeeded},
 		{HasFailed, s.Phase == v1alpha1.Failed},
 		{IsHeld, strings.HasPrefix(s.Reason, heldBecause)},
+		{IsUnreadable, false},
 	} {
 		status := metav1.ConditionFalse
 		switch {

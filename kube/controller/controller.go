@@ -26,7 +26,9 @@ type Options struct {
 	Record  io.Writer
 	Held    func() error // returns an error once another may lead
 	Observe bool         // decide and report, and write nothing
-	Metrics *Metrics     // nil = none
+	// RecordSchema is that in which records of jobs are written; 0: the newest.
+	RecordSchema int
+	Metrics      *Metrics // nil = none
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
 	// Host is called with what answers those who ask how jobs stand, before it decides; nil: no one asks.

@@ -42,6 +42,7 @@ type loaded struct {
 	was     string // who decided until now
 	jobs    []record.Job
 	written map[sched.JobID]written
+	bad     quarantine
 	nodes   *inventory
 	limits  v1alpha1.Limits // of the policy, as far as they can be
 	gone    int             // jobs that were deleted while no one led
@@ -59,27 +60,29 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, written, err := c.records(ctx)
-	switch {
+	l := &loaded{origin: policy.Status.Origin.Time, policy: policy, said: policy.Status.Message,
+		was: policy.Status.System, blobs: make(map[string]blob)}
+	switch err = c.records(ctx, l); {
 	case errors.Is(err, errRecord):
 		return nil, c.undecided(ctx, policy, err)
 	case err != nil:
 		return nil, err
 	}
-	l := &loaded{origin: policy.Status.Origin.Time, policy: policy, said: policy.Status.Message,
-		was:  policy.Status.System,
-		jobs: jobs, written: written, blobs: make(map[string]blob)}
+	jobs := l.jobs
 	if lost := c.outrank(ctx, policy, jobs); lost != nil {
 		return nil, lost
 	}
 	cl, err := c.cluster(ctx, l)
+	if errors.Is(err, errCluster) {
+		return nil, c.undecided(ctx, policy, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), uint64(policy.Status.Version),
 		int(policy.Status.Jobs))
-	if err != nil {
-		return nil, err
+	if err != nil { // its nodes contradict its GPUs: of the jobs nothing of the kind is left
+		return nil, c.undecided(ctx, policy, fmt.Errorf("%w: %w", errCluster, err))
 	}
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
@@ -108,6 +111,10 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 		}
 		if err != nil {
 			return nil, fmt.Errorf("controller: policy: %w", err)
+		}
+		if is := p.Status.Schema; is > record.JobSchema {
+			return nil, newer(fmt.Errorf("records of schema %d, want %d or %d", is, record.OldJobSchema,
+				record.JobSchema))
 		}
 		p.Status.Leader++
 		if p.Status.Origin == nil {
@@ -150,6 +157,9 @@ func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, j
 // one was deleted, as the times of jobs count from it.
 func (c *Controller) origin(ctx context.Context) (metav1.Time, error) {
 	cl, err := c.cluster(ctx, &loaded{blobs: make(map[string]blob)})
+	if errors.Is(err, errCluster) {
+		err = fmt.Errorf("%w: %w", host.ErrUndecided, err)
+	}
 	if err != nil || !cl.Origin.IsZero() {
 		return metav1.NewTime(cl.Origin), err
 	}
@@ -190,52 +200,24 @@ func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
 	return max(int(s.Running+s.Waiting)-there, 0)
 }
 
-// errRecord says that a record cannot be read.
-var errRecord = errors.New("a record cannot be read")
-
-// records reads all jobs that have one. Others arrive again. Where a record cannot be read no one decides: who goes on
-// without it starts its job twice. Once that job is deleted, and none of its pods is left, it is as if it had none.
-func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sched.JobID]written, err error) {
-	var list v1alpha1.TrainingJobList
-	if err := c.o.Reader.List(ctx, &list); err != nil {
-		return nil, nil, fmt.Errorf("controller: jobs: %w", err)
-	}
-	of = make(map[sched.JobID]written)
-	for i := range list.Items {
-		j := &list.Items[i]
-		if j.Status.Record == "" {
-			continue
-		}
-		rec, err := record.Read(j.Status.Record)
-		if err != nil {
-			var pods corev1.PodList
-			if bad := c.o.Reader.List(ctx, &pods, client.InNamespace(j.Namespace),
-				client.MatchingLabels{v1alpha1.LabelJob: j.Name}); bad != nil {
-				return nil, nil, fmt.Errorf("controller: pods of %s/%s: %w", j.Namespace, j.Name, bad)
-			}
-			if j.DeletionTimestamp != nil && len(pods.Items) == 0 {
-				continue
-			}
-			return nil, nil, fmt.Errorf("%w: that of TrainingJob %s/%s: %w; delete the job and its pods", errRecord,
-				j.Namespace, j.Name, err)
-		}
-		if at := refOf(rec.Job.Spec); at.uid != j.UID { // a copy of another job's status is not a job's own
-			continue
-		}
-		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Reason, j.Status.Memory,
-			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
-	}
-	return jobs, of, nil
-}
+// errCluster says that what is kept of nodes and GPUs cannot be read.
+var errCluster = errors.New("ConfigMap " + ClusterMap + " cannot be read; put it right, or delete it: jobs that run " +
+	"start again from their checkpoints then")
 
 // cluster reads nodes and pools as they were; nothing in a new cluster.
 func (c *Controller) cluster(ctx context.Context, l *loaded) (record.Cluster, error) {
 	packed, err := c.blob(ctx, l, ClusterMap)
-	if err != nil || packed == nil {
+	if _, there := l.blobs[ClusterMap]; err != nil || !there {
 		return record.Cluster{}, err
 	}
-	return record.Unpack(packed)
+	cl, err := record.Unpack(packed)
+	switch {
+	case errors.Is(err, record.ErrNewer):
+		return cl, newer(err)
+	case err != nil:
+		return cl, fmt.Errorf("%w: %w", errCluster, err)
+	}
+	return cl, nil
 }
 
 // blob reads a ConfigMap of ours; nil if there is none. It notes the version, which another's later write will change.
@@ -430,7 +412,8 @@ type Setup struct {
 	Leader  int64 // its number
 	Origin  time.Time
 	Policy  v1alpha1.SchedulerPolicySpec
-	Limits  v1alpha1.Limits // of the policy, as far as they can be
+	Limits  v1alpha1.Limits      // of the policy, as far as they can be
+	Bad     map[types.UID]string // the records of jobs that are left out, as they cannot be read
 	Inputs  inputs
 	Stop    context.CancelCauseFunc // ends the run
 	// Delayed notes what keeps the live attempt of a job from starting. It belongs to the goroutine of the engine.
@@ -446,7 +429,8 @@ type Setup struct {
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc, s *store) Setup {
 	types := l.header.Types
 	return Setup{Context: ctx, Header: l.header, Leader: l.policy.Status.Leader, Origin: l.origin,
-		Policy: l.policy.Spec, Limits: l.limits, Inputs: l.inputs, Stop: stop, Delayed: s.delayed, Held: s.holds,
+		Policy: l.policy.Spec, Limits: l.limits, Bad: l.bad, Inputs: l.inputs,
+		Stop: stop, Delayed: s.delayed, Held: s.holds,
 		Type: func(product string) (sched.TypeID, error) {
 			if product == "" {
 				return 0, nil

@@ -47,9 +47,11 @@ type ServeOptions struct {
 	Metrics string // address of the metrics; "" = none
 	Health  string // address of /healthz, which fails once decisions are stuck, and /readyz; "" = none
 	Observe bool   // decides and reports, and writes nothing
-	Version string
-	Log     *slog.Logger
-	Record  io.Writer // see Options
+	// RecordSchema is that in which records of jobs are written, as record.Read knows them; 0: the newest.
+	RecordSchema int
+	Version      string
+	Log          *slog.Logger
+	Record       io.Writer // see Options
 	// PriorityClass is that of pods whose template names none; "" = none.
 	PriorityClass string
 	Report        time.Duration // how often progress is reported, at most; 0 = the driver's default
@@ -177,7 +179,8 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version,
 		Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, Host: o.Host, report: reported.report,
+		Record: o.Record, RecordSchema: o.RecordSchema, Held: held, Observe: o.Observe, Metrics: figures,
+		Host: o.Host, report: reported.report,
 		Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, reported, o) }})
 	return c.Run(ctx)
 }
@@ -214,7 +217,8 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.F
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type,
 		NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: report,
 		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass,
-		Every: o.Report, Deaf: s.Policy.Progress == "none", Limits: &s.Limits}
+		Every: o.Report, Deaf: s.Policy.Progress == "none", Limits: &s.Limits,
+		Bad: s.Bad, Mended: func(job string) { s.Stop(fmt.Errorf("%w: the record of %s is another", ErrReload, job)) }}
 	if !o.Observe {
 		d.Delayed, d.Ask, d.Held = s.Delayed, true, s.Held
 		if err := q.WatchSpaces(s.Context, m.GetCache()); err != nil {

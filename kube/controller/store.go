@@ -41,10 +41,11 @@ const Writers = 16
 type store struct {
 	fencedWriter
 
-	v     *sched.View
-	dec   sched.Decider
-	mode  v1alpha1.Mode
-	clock func() time.Time
+	v      *sched.View
+	dec    sched.Decider
+	mode   v1alpha1.Mode
+	schema int // of records
+	clock  func() time.Time
 
 	jobs     map[sched.JobID]*saved // but for those that are forgotten
 	live     []sched.JobID          // not done when they were written last, by rising number
@@ -71,6 +72,7 @@ type saved struct {
 	trouble    string        // what went wrong last, since no attempt was up
 	delay      string        // what keeps its attempt from starting
 	hold       string        // why it is held, though its user does not want that
+	lasting    string        // reason of a job that was done before this leader
 	wait       wait          // as reported last
 	shown      shown         // as written last
 	conditions []metav1.Condition
@@ -257,7 +259,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		if mine.next.LostSeconds = int64(mine.lost.Seconds()); mine.next.LostSeconds > 0 {
 			mine.next.Lost = mine.lost.Truncate(time.Second).String()
 		}
-		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
+		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.In(s.schema), mine.memory, mine.said
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions
 	}
@@ -267,6 +269,9 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 // reason is why a job is where it is, for people.
 func (s *store) reason(id sched.JobID, why explain.Waiting) string {
 	j, mine := &s.v.Jobs[id], s.jobs[id]
+	if mine.lasting != "" { // what it says of its end is kept nowhere else
+		return mine.lasting
+	}
 	if said := s.silent(j); said != "" {
 		return said
 	}
@@ -345,6 +350,7 @@ func refOf(s *sched.JobSpec) ref {
 func (s *store) commit() error {
 	next := s.policy.DeepCopy()
 	st := &next.Status
+	st.Schema = int32(s.schema)
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
 	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
 	st.Message = message(s.remarks)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -40,7 +41,8 @@ func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
 		t.Fatal(err)
 	}
-	d.store = &store{fencedWriter: fencedWriter{ctx: t.Context(), api: interceptor.NewClient(api, funcs), reader: api,
+	d.store = &store{schema: record.JobSchema, fencedWriter: fencedWriter{ctx: t.Context(),
+		api: interceptor.NewClient(api, funcs), reader: api,
 		log: slog.New(slog.DiscardHandler), space: "trainyard", policy: policy, leader: 1, held: func() error {
 			return nil
 		},

@@ -32,6 +32,7 @@ const (
 	reportedFailed      = "Failed"
 	reportedNodeLost    = "NodeLost"
 	reportedRejected    = "Rejected"
+	reportedUnreadable  = "Unreadable" // its record is, and no one decides about it
 )
 
 // say has something reported of a job, once the batch is durable. A cancelled job is gone: no one looks at it.

@@ -53,7 +53,7 @@ func New(o Options) *Driver {
 		o: o, api: o.api(), writers: w, made: made, strangers: make(map[types.UID]bool),
 		observer: observer.New(o.Queue, o.Log),
 		inventory: inventory.New(inventory.Options{
-			Mode: o.Mode, Types: o.Types, NewType: o.NewType, Log: o.Log,
+			Mode: o.Mode, Types: o.Types, NewType: o.NewType, Log: o.Log, Event: o.Event,
 		}),
 		claims: claims.New(o.Log, o.Event),
 		attempts: attempts.New(attempts.Options{
@@ -72,7 +72,7 @@ func New(o Options) *Driver {
 	}
 	j := jobs.Options{Origin: o.Origin, Types: o.Types, Event: o.Event,
 		KeepJobs: !observer.UsesClaims(o.Mode) && !o.Observe, Hold: o.Held, Limits: o.Limits,
-		Annotations: []string{v1alpha1.AnnotationDeletion, writer.AnnotationPace}}
+		Bad: o.Bad, Mended: o.Mended, Annotations: []string{v1alpha1.AnnotationDeletion, writer.AnnotationPace}}
 	if o.Ask && !o.Observe {
 		d.gate = admission.New(admission.Options{Try: d.try, Go: w.Go, Look: push})
 		j.Admit = d.admit

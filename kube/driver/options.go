@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -50,6 +51,10 @@ type Options struct {
 	Held func(job sched.JobID, why string)
 	// Limits bound what jobs may ask for; nil: nothing does.
 	Limits *v1alpha1.Limits
+	// Bad are the records of jobs that cannot be read, by the UID of the job, about which no one decides. Mended is
+	// called once one of them is another.
+	Bad    map[types.UID]string
+	Mended func(job string)
 	// Observe has nothing written, so that nothing that is decided is done.
 	Observe bool
 	Every   time.Duration // reports of progress are so far apart at least; 0: 10 s

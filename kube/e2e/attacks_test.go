@@ -41,6 +41,10 @@ var attacks = []struct {
 	{"jobs beyond the limits of the policy", (*siege).beyondLimits},
 	{"limits that are passed later", (*siege).beyondLimitsLater},
 	{"fields that vanish", (*siege).vanishingFields},
+	{"record that cannot be read", (*siege).spoiltRecord},
+	{"record of a newer schema", (*siege).newerSchema},
+	{"state of the cluster that cannot be read", (*siege).spoiltCluster},
+	{"up and down by a schema", (*siege).upAndDown},
 }
 
 // Ensure that what a tenant can make and change takes no GPU that is counted as free, keeps none that is, and delays no

@@ -66,13 +66,20 @@ func Unpack(packed []byte) (Cluster, error) {
 	if err != nil {
 		return c, fmt.Errorf("record: cluster: %w", err)
 	}
-	d := json.NewDecoder(io.LimitReader(z, maxCluster))
+	text, err := io.ReadAll(io.LimitReader(z, maxCluster))
+	if err != nil {
+		return c, fmt.Errorf("record: cluster: %w", err)
+	}
+	var head struct{ Schema int }
+	if json.Unmarshal(text, &head) == nil {
+		if bad := checkSchema(head.Schema, clusterSchema, clusterSchema); bad != nil {
+			return c, fmt.Errorf("cluster: %w", bad)
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		return c, fmt.Errorf("record: cluster: %w", err)
-	}
-	if c.Schema != clusterSchema {
-		return c, fmt.Errorf("record: cluster: schema %d, want %d", c.Schema, clusterSchema)
 	}
 	return c, z.Close()
 }

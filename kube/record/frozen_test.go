@@ -142,3 +142,25 @@ func unpacked(t *testing.T, c record.Cluster) []byte {
 	}
 	return bytes.TrimSpace(b)
 }
+
+// Ensure that records of the newest schema, of jobs with evidence, losses and requests about being stopped, are read
+// and written again byte for byte. A schema that comes after it gets a file of its own.
+func TestGoldens(t *testing.T) {
+	b, err := os.ReadFile("testdata/schema-2.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	if len(lines) < 3 {
+		t.Fatalf("%d records, want at least 3", len(lines))
+	}
+	for _, line := range lines {
+		j, err := record.Read(line)
+		if err != nil || j.Schema != 2 {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if got := j.In(2); got != line {
+			t.Errorf("got %s\nwant %s", got, line)
+		}
+	}
+}

@@ -1,8 +1,8 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,9 +11,30 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// jobSchema is raised when a Job is written otherwise than before. The reader takes the one before it as well: 1 knew
-// neither evidence nor losses.
-const jobSchema = 2
+// Schemas of a Job. It is raised when a Job is written otherwise than before. The reader takes the one before it as
+// well, and the writer can write that, for a version of Trainyard to take over that knows no other.
+const (
+	JobSchema    = 2
+	OldJobSchema = JobSchema - 1 // knew neither evidence nor losses, nor what jobs request about being stopped
+)
+
+// ErrNewer says that a newer version of Trainyard wrote something: this one would lose what it does not know.
+var ErrNewer = errors.New("a newer version of Trainyard wrote it")
+
+// checkSchema returns an error about what is of none of the schemas between oldest and newest.
+func checkSchema(is, oldest, newest int) error {
+	want := strconv.Itoa(newest)
+	if oldest < newest {
+		want = fmt.Sprintf("%d or %d", oldest, newest)
+	}
+	switch {
+	case is > newest:
+		return fmt.Errorf("record: schema %d, want %s: %w", is, want, ErrNewer)
+	case is < oldest:
+		return fmt.Errorf("record: schema %d, want %s", is, want)
+	}
+	return nil
+}
 
 // Job is a job as the engine knows it, under its number, with its GPUs by name: the numbers of GPUs are those of one
 // leader.
@@ -21,6 +42,7 @@ type Job struct {
 	ID      sched.JobID
 	Leader  int64  // who wrote it
 	Version uint64 // events folded when it was written
+	Schema  int    `json:"-"` // that it was read in; 0: it was not read
 	Job     sched.Job
 	GPUs    []string // of Job.GPUs, as node/index; Job's own sets are empty
 	Target  []string
@@ -50,31 +72,91 @@ func Of(v *sched.View, id sched.JobID, leader int64) Job {
 }
 
 // String returns r as one line, which Read reads.
-func (r *Job) String() string {
-	b, err := json.Marshal(schemed{jobSchema, *r})
+func (r *Job) String() string { return r.In(JobSchema) }
+
+// In is String in one of the schemas that Read knows. An older one lacks what it did not know.
+func (r *Job) In(schema int) string {
+	out := schemed{schema, *r}
+	if schema < JobSchema {
+		j := &out.Job.Job
+		spec := *j.Spec
+		spec.Stops = sched.Stops{}
+		j.Spec, j.Evidence, j.Began = &spec, 0, 0
+		j.SetLoss(sched.Loss{})
+	}
+	b, err := json.Marshal(out)
 	if err != nil { // a number that is none, which no event may carry
 		panic(fmt.Sprintf("record: job %d: %v", r.ID, err))
 	}
 	return string(b)
 }
 
-// Read reads what String wrote, or wrote before. Unknown fields and other schemas are errors.
+// Read reads what String wrote, or In. Unknown fields and other schemas are errors, of which those of a newer one are
+// ErrNewer.
 func Read(line string) (Job, error) {
+	var head struct{ Schema int }
+	if err := json.Unmarshal([]byte(line), &head); err == nil { // before what it has is found not to be known
+		if bad := checkSchema(head.Schema, OldJobSchema, JobSchema); bad != nil {
+			return Job{}, bad
+		}
+	}
 	var s schemed
-	d := json.NewDecoder(bytes.NewReader([]byte(line)))
+	d := json.NewDecoder(strings.NewReader(line))
 	d.DisallowUnknownFields()
 	switch err := d.Decode(&s); {
 	case err != nil:
 		return Job{}, fmt.Errorf("record: %w", err)
-	case s.Schema != jobSchema && s.Schema != jobSchema-1:
-		return Job{}, fmt.Errorf("record: schema %d, want %d or %d", s.Schema, jobSchema-1, jobSchema)
 	case s.ID < 0 || s.Job.Job.Spec == nil:
 		return Job{}, fmt.Errorf("record: job %d with spec %v, want a number >= 0 and a spec", s.ID, s.Job.Job.Spec)
 	}
-	if err := s.Job.Job.Spec.Validate(); err != nil {
+	s.Job.Schema = s.Schema
+	if err := s.Job.check(); err != nil {
 		return Job{}, fmt.Errorf("record: job %d: %w", s.ID, err)
 	}
 	return s.Job, nil
+}
+
+// check returns what of a job no engine could have written.
+func (r *Job) check() error {
+	j := &r.Job
+	if err := j.Spec.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case j.State > sched.Done || j.Attempt > sched.Ended || j.Outcome > sched.RejectedJob ||
+		j.Evidence > sched.Proven:
+		return fmt.Errorf("state %d, attempt %d, outcome %d, evidence %d, want known ones", uint8(j.State),
+			uint8(j.Attempt), uint8(j.Outcome), uint8(j.Evidence))
+	case j.Live.Share > sched.Shared || j.Share > sched.Shared:
+		return fmt.Errorf("shares by %d and %d, want known ways", uint8(j.Live.Share), uint8(j.Share))
+	case min(j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.StartFailures, j.Epoch, j.Want) < 0:
+		return fmt.Errorf("a count is negative")
+	case !(j.Service >= 0) || !(j.Rate >= 0) || j.Run < 0 || j.Settled < 0:
+		return fmt.Errorf("service %v, rate %v, run %v, settled %v, want >= 0", j.Service, j.Rate, j.Run, j.Settled)
+	}
+	return r.checkSets()
+}
+
+// checkSets returns what of the GPUs of a job, and of the jobs on which it depends, no engine could have written.
+func (r *Job) checkSets() error {
+	if (len(r.GPUs) > 0) != r.Job.HoldsDevices() {
+		return fmt.Errorf("attempt %v holds GPUs %q", r.Job.Attempt, r.GPUs)
+	}
+	for _, d := range r.Job.Spec.After {
+		if d < 0 || d >= r.ID {
+			return fmt.Errorf("it depends on job %d, want an earlier one", d)
+		}
+	}
+	for _, list := range [][]string{r.GPUs, r.Target, r.Later} {
+		seen := make(map[string]bool, len(list))
+		for _, name := range list {
+			if seen[name] {
+				return fmt.Errorf("GPU %s twice", name)
+			}
+			seen[name] = true
+		}
+	}
+	return nil
 }
 
 // GPUName names GPU g by its node and its place there.

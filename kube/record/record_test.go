@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -240,7 +241,8 @@ func TestBadRecords(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "record: EOF",
 		"{}":                             "record: schema 0, want 1 or 2",
-		`{"Schema":3}`:                   "record: schema 3, want 1 or 2",
+		`{"Schema":3}`:                   "record: schema 3, want 1 or 2: a newer version of Trainyard wrote it",
+		`{"Schema":3,"Jobs":3}`:          "record: schema 3, want 1 or 2: a newer version of Trainyard wrote it",
 		`{"Schema":1,"Jobs":3}`:          `record: json: unknown field "Jobs"`,
 		`{"Schema":1,"ID":3}`:            "record: job 3 with spec <nil>, want a number >= 0 and a spec",
 		`{"Schema":1,"Job":{"Spec":{}}}`: "record: job 0: gpus 0, want > 0",
@@ -280,5 +282,27 @@ func TestEvidenceComesBack(t *testing.T) {
 	if err != nil || got.Job.Evidence != want.Evidence || got.Job.Loss() != want.Loss() || got.Job.Began != 9 ||
 		got.Job.Spec.Preempt != spec.Preempt || !got.Job.Spec.Saves {
 		t.Errorf("%+v, error %v, want %+v", got.Job, err, want)
+	}
+}
+
+// Ensure that a record can be written as the version before knows it, which takes no more than it knows.
+func TestSchemaBefore(t *testing.T) {
+	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(1),
+		Stops: sched.Stops{Saves: true, Preempt: sched.NeverPreempt}}
+	j := sched.Job{Spec: spec, Evidence: sched.Proven, Began: 9, Attempts: 3}
+	j.SetLoss(sched.Loss{Work: 5, Stops: 2})
+	r := record.Of(&sched.View{Jobs: []sched.Job{j}}, 0, 1)
+	line := r.In(record.OldJobSchema)
+	for _, word := range []string{"Evidence", "Loss", "Saves", "Preempt\""} {
+		if strings.Contains(line, word) {
+			t.Errorf("%s in %s", word, line)
+		}
+	}
+	back, err := record.Read(line)
+	if err != nil || back.Schema != 1 || back.Job.Attempts != 3 || r.Job.Evidence != sched.Proven || !spec.Saves {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if again := back.In(record.OldJobSchema); again != line {
+		t.Errorf("%s, want %s", again, line)
 	}
 }

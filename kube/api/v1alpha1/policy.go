@@ -127,6 +127,8 @@ type SchedulerPolicyStatus struct {
 	Version int64        `json:"version,omitempty"`
 	Now     int64        `json:"now,omitempty"`
 	Origin  *metav1.Time `json:"origin,omitempty"`
+	// Schema is that of the records of jobs; a controller that does not know it writes nothing.
+	Schema int32 `json:"schema,omitempty"`
 	// Jobs counts the numbers given to jobs.
 	Jobs int32 `json:"jobs,omitempty"`
 	// System is who decided last, with its settings; another starts again with what it finds.

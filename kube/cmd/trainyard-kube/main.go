@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trainyard/trainyard/kube/controller"
+	"github.com/trainyard/trainyard/kube/record"
 )
 
 const usage = `trainyard-kube schedules the TrainingJobs of a Kubernetes cluster.
@@ -89,6 +90,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.StringVar(&o.Health, "health", "", "`address` of /healthz and /readyz, as :8081; default: none")
 	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
 	f.BoolVar(&o.Observe, "observe", false, "decide and report what would be done, and write nothing")
+	f.IntVar(&o.RecordSchema, "record-schema", record.JobSchema,
+		"`schema` of records of jobs; the one before is for going back")
 	log := f.String("log", "", "`file` to which events and decisions are added, for trainyard replay")
 	verbose := f.Bool("v", false, "report more")
 	if err := parse(f, args, usage, out); err != nil {
@@ -109,6 +112,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	level := slog.LevelInfo
 	if *verbose {
 		level = slog.LevelDebug
+	}
+	if o.RecordSchema < record.OldJobSchema || o.RecordSchema > record.JobSchema {
+		return usagef("--record-schema %d, want %d or %d", o.RecordSchema, record.OldJobSchema, record.JobSchema)
 	}
 	o.Log, o.Version = slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: level})), version
 	if *log != "" {

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,6 +37,7 @@ type Machine struct {
 	GPUs     []Device        // in order
 	withheld map[string]bool // by UUID
 	unsure   bool            // its slices are being exchanged: GPUs says nothing
+	odd      string          // what of its GPUs cannot be, for people; "" = nothing
 }
 
 // Find returns the GPU of a UUID, nil if the machine has none.
@@ -87,7 +89,34 @@ func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alph
 	default:
 		m.counted(node)
 	}
+	m.sift()
 	return m
+}
+
+// mostGPUs is how many GPUs a node may have. One that shows more has none: each costs memory and time in the engine.
+const mostGPUs = 1024
+
+// sift takes out the GPUs of which no one could say which they are: those of a UUID that several devices have, and all
+// where there are too many.
+func (m *Machine) sift() {
+	of := make(map[string]int, len(m.GPUs))
+	for i := range m.GPUs {
+		of[m.GPUs[i].UUID]++
+	}
+	delete(of, "") // it is not known
+	var twice []string
+	m.GPUs = slices.DeleteFunc(m.GPUs, func(g Device) bool {
+		if of[g.UUID] > 1 && !slices.Contains(twice, g.UUID) && len(twice) < 3 {
+			twice = append(twice, g.UUID)
+		}
+		return of[g.UUID] > 1
+	})
+	if len(twice) > 0 {
+		m.odd = fmt.Sprintf("several of its devices have the UUID %s: no job is given these", strings.Join(twice, ", "))
+	}
+	if n := len(m.GPUs); n > mostGPUs {
+		m.odd, m.GPUs = fmt.Sprintf("it has %d GPUs, want at most %d: no job is given any", n, mostGPUs), nil
+	}
 }
 
 func isReady(node *corev1.Node) bool {
@@ -195,7 +224,7 @@ func (m *Machine) annotated(node *corev1.Node) {
 // counted takes as many GPUs as the kubelet gives away.
 func (m *Machine) counted(node *corev1.Node) {
 	n := node.Status.Allocatable[ResourceGPU]
-	m.GPUs = make([]Device, max(n.Value(), 0))
+	m.GPUs = make([]Device, min(max(n.Value(), 0), mostGPUs+1))
 	m.labelled(node)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
@@ -16,6 +17,7 @@ type Options struct {
 	Mode    v1alpha1.Mode
 	Types   func(product string) (sched.TypeID, error) // the number of a product; the error says why it has none
 	NewType func(product string)                       // is called with a product without a number that a node has
+	Event   func(about client.Object, reason, text string)
 	Log     *slog.Logger
 }
 

@@ -69,6 +69,10 @@ func (in *Inventory) LookAtNode(ctx context.Context, api observer.API, name stri
 	if err != nil {
 		return l.seen, err
 	}
+	if was := in.machines[name]; m.odd != "" && (was == nil || was.odd != m.odd) {
+		in.o.Log.Warn("GPUs of a node cannot be used", "node", name, "why", m.odd)
+		in.o.Event(&l.node, "OddGPUs", m.odd)
+	}
 	in.keep(name, m)
 	switch l.seen.Gone = m.Gone; {
 	case known && m.Gone:

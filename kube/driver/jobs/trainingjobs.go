@@ -32,6 +32,10 @@ type Options struct {
 	Admit func(tj *v1alpha1.TrainingJob) Admission
 	// Limits bound what jobs may ask for; nil: nothing does.
 	Limits *v1alpha1.Limits
+	// Bad are the records of jobs that cannot be read, by the UID of the job, which do not arrive. Mended is called
+	// once one of them is another.
+	Bad    map[types.UID]string
+	Mended func(job string)
 	// Annotations of TrainingJobs that bear our name and are known.
 	Annotations []string
 	// Hold notes why a job is held, before that is reported to the engine; nil: no one asks.
@@ -188,6 +192,7 @@ func (js *Jobs) Meet(tj *v1alpha1.TrainingJob) Finalizer {
 	switch {
 	case tj.DeletionTimestamp != nil:
 		return Clear
+	case js.isBad(tj):
 	// its record is gone, or there was none
 	case hasEnded(tj) || js.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID:
 	case js.o.KeepJobs && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer):
@@ -197,6 +202,15 @@ func (js *Jobs) Meet(tj *v1alpha1.TrainingJob) Finalizer {
 		js.arrivals = append(js.arrivals, tj)
 	}
 	return Leave
+}
+
+// isBad reports whether the record of a job cannot be read, by which it arrived before: it does not arrive again.
+func (js *Jobs) isBad(tj *v1alpha1.TrainingJob) bool {
+	was, bad := js.o.Bad[tj.UID]
+	if bad && was != tj.Status.Record {
+		js.o.Mended(client.ObjectKeyFromObject(tj).String())
+	}
+	return bad
 }
 
 // hasEnded reports whether the status says that this job is over. The record of an earlier job of its name says nothing

@@ -293,3 +293,24 @@ func TestIsStray(t *testing.T) {
 		t.Errorf("%v are live, want none", b.js.Live(b.v))
 	}
 }
+
+// Ensure that a job whose record cannot be read does not arrive again, and that a record that was put right is noticed.
+func TestBadRecordDoesNotArrive(t *testing.T) {
+	b := newBench(t, false)
+	var mended []string
+	b.js.o.Bad, b.js.o.Mended = map[types.UID]string{"uid": "bad"}, func(job string) { mended = append(mended, job) }
+	tj := jobOf("train", "uid")
+	tj.Status.Record = "bad"
+	if f := b.js.Meet(tj); f != Leave || len(b.js.arrivals)+len(mended) > 0 {
+		t.Errorf("it arrives: %v, mended %q", len(b.js.arrivals), mended)
+	}
+	tj.Status.Record = "good"
+	if b.js.Meet(tj); len(b.js.arrivals) > 0 || !slices.Equal(mended, []string{objects.Namespace + "/train"}) {
+		t.Errorf("it arrives: %v, mended %q", len(b.js.arrivals), mended)
+	}
+	other := jobOf("other", "else")
+	other.Status.Record = "bad"
+	if b.js.Meet(other); len(b.js.arrivals) != 1 {
+		t.Error("another job does not arrive")
+	}
+}
