@@ -161,6 +161,27 @@ type Resize struct {
 	Max  int `json:"gpus_max,omitempty" maximum:"2147483647"`
 }
 
+// Edit is how a job is to be from now on.
+type Edit struct {
+	Keys string `json:"keys" doc:"YAML or JSON: a mapping of keys as a job of a job file has them; others stay"`
+	Dir  string `json:"dir,omitempty" doc:"absolute path: relative ones are of it; empty = the folder of the job"`
+}
+
+// Edited is how a job is after an edit, and from when what was changed holds.
+type Edited struct {
+	Schema string   `json:"schema" doc:"trainyard.edited/v1"`
+	Job    Job      `json:"job"`
+	Now    []string `json:"now" doc:"keys that hold at once"`
+	Next   []string `json:"next" doc:"keys that hold of the next attempt: one has been started"`
+}
+
+// Priority is another priority of a job: a number, or one by which it is before or behind another job.
+type Priority struct {
+	Priority *int   `json:"priority,omitempty" minimum:"-2147483648" maximum:"2147483647"`
+	Above    string `json:"above,omitempty" doc:"a job, by number or name"`
+	Below    string `json:"below,omitempty" doc:"a job, by number or name"`
+}
+
 // Why is why a job stands as it does, and what would change that.
 type Why struct {
 	Schema   string     `json:"schema" doc:"trainyard.why/v1"`

@@ -34,6 +34,11 @@ func newChanging(seed uint64) *world {
 			c.Priority = int32(r.IntN(5)) - 2
 		}
 		c.Deadline, c.WallTime = sched.Time(r.IntN(2))*second, time.Duration(r.IntN(2))
+		if r.IntN(2) == 0 { // an edit of other keys
+			other := *s
+			other.Group, other.Retries, other.CPUs = "edited", int32(r.IntN(3)), float32(r.IntN(2))
+			c.Spec = &other
+		}
 		at := s.Submit + second*sched.Time(r.IntN(20)) + sched.Time(r.IntN(2))
 		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.JobChanged, Job: j, Change: &c})
 	}

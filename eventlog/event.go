@@ -414,6 +414,8 @@ func readJobChange(s *scan) *sched.JobChange {
 			c.WallTime = s.duration()
 		case "deadline":
 			c.Deadline = sched.Time(s.duration())
+		case "spec":
+			c.Spec = readJobSpec(s)
 		default:
 			return false
 		}

@@ -104,6 +104,9 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 		h.word(two(e.Change.GPUs.Want, e.Change.GPUs.Max))
 		h.word(uint64(e.Change.WallTime))
 		h.word(uint64(e.Change.Deadline))
+		if e.Change.Spec != nil {
+			h.jobSpec(e.Change.Spec)
+		}
 	}
 	if e.NodeSpec != nil {
 		h.nodeSpec(e.NodeSpec)
@@ -119,7 +122,7 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 // parts says which pointers of e are set, and whether its memory and the key of its spec are.
 func parts(e *sched.Event) (set uint64) {
 	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0,
-		e.Change != nil, e.Spec != nil && e.Spec.Key != "", e.At != 0} {
+		e.Change != nil, e.Spec != nil && e.Spec.Key != "", e.At != 0, e.Change != nil && e.Change.Spec != nil} {
 		if is {
 			set |= 1 << i
 		}

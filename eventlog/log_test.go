@@ -154,6 +154,9 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 		e.Spec = d.jobSpec()
 	case sched.JobChanged:
 		c := d.jobSpec().Change()
+		if d.IntN(2) == 0 {
+			c.Spec = d.jobSpec()
+		}
 		e.Change = &c
 	case sched.NodeJoined:
 		e.NodeSpec = d.nodeSpec()

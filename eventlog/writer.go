@@ -318,7 +318,10 @@ func appendChange(b []byte, c *sched.JobChange) []byte {
 	b = appendWidths(b, c.GPUs)
 	b = appendInt(b, "priority", c.Priority)
 	b = appendSeconds(b, "wall_time", c.WallTime)
-	return appendSeconds(b, "deadline", time.Duration(c.Deadline))
+	if b = appendSeconds(b, "deadline", time.Duration(c.Deadline)); c.Spec != nil {
+		b = append(appendJobSpec(append(key(b, "spec"), '{'), c.Spec), '}')
+	}
+	return b
 }
 
 func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {

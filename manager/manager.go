@@ -50,11 +50,14 @@ type Options struct {
 	Report  time.Duration     // see local.Options
 	Ports   ports.Range       // see local.Options
 	Inherit map[string]string // what those of Jobs inherit that are to; nil = none came with them
-	Keep    time.Duration     // for how long run folders of jobs that are done are kept; 0 = for ever
-	Version string            // of this program
-	Log     *slog.Logger      // what users should hear of; nil = no one does
-	Sinks   []eventlog.Sink   // hear every new event, and last whenever a batch is durable
-	Decided func(ns int64)    // hears how long each decision took that changed something; nil = none does
+	// the largest priority that who is no admin may give a job; <= 0: 0
+	UserPriority int32
+
+	Keep    time.Duration   // for how long run folders of jobs that are done are kept; 0 = for ever
+	Version string          // of this program
+	Log     *slog.Logger    // what users should hear of; nil = no one does
+	Sinks   []eventlog.Sink // hear every new event, and last whenever a batch is durable
+	Decided func(ns int64)  // hears how long each decision took that changed something; nil = none does
 }
 
 // Check says what is wrong with the system and its settings.

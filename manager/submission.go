@@ -41,6 +41,9 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 			return nil, api.Refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User,
 				who.Name)
 		}
+		if bad := s.MayRank(who, spec.Priority); bad != nil {
+			return nil, fmt.Errorf("job %s: %w", spec.Name, bad)
+		}
 		if jobs[i].Inherit {
 			continue // it has them already, and they are in no log
 		}

@@ -12,6 +12,7 @@ type JobChange struct {
 	Priority int32
 	WallTime time.Duration
 	Deadline Time
+	Spec     *JobSpec // all else as it is to be; who it is, when it came and what it waits for stay. nil = as it is
 }
 
 // Validate returns the first thing wrong with c: field, value, what is wanted.
@@ -26,6 +27,8 @@ func (c *JobChange) Validate() error {
 		return fmt.Errorf("wall time %v, want >= 0", c.WallTime)
 	case c.Deadline < 0:
 		return fmt.Errorf("deadline %v, want >= 0", c.Deadline)
+	case c.Spec != nil:
+		return c.Spec.Validate()
 	}
 	return nil
 }
@@ -38,6 +41,11 @@ func (s *JobSpec) Change() JobChange {
 // Changed returns s with c applied, as a copy: others may hold s, which is immutable.
 func (s *JobSpec) Changed(c *JobChange) *JobSpec {
 	t := *s
+	if c.Spec != nil {
+		t = *c.Spec
+		t.Name, t.User, t.Submit, t.NotBef, t.Key = s.Name, s.User, s.Submit, s.NotBef, s.Key
+		t.After, t.Ties = s.After, s.Ties
+	}
 	t.GPUs, t.Priority, t.WallTime, t.Deadline = c.GPUs, c.Priority, c.WallTime, c.Deadline
 	return &t
 }

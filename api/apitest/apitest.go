@@ -60,6 +60,8 @@ var checks = []check{
 	{"why", (*suite).why},
 	{"wait", (*suite).wait}, {"logs", (*suite).logs}, {"events", (*suite).events}, {"log", (*suite).log},
 	{"explain", (*suite).explain}, {"submit", (*suite).submit}, {"pause", (*suite).pause}, {"resume", (*suite).resume},
+	{"edit", func(s *suite, t *testing.T) { editSuite{s}.edit(t) }},
+	{"priority", func(s *suite, t *testing.T) { editSuite{s}.priority(t) }},
 	{"resize", (*suite).resize}, {"requeue", (*suite).requeue}, {"cancel", (*suite).cancel},
 	{"drain-gpu", (*suite).drainGPU}, {"undrain-gpu", (*suite).drainGPU},
 	{"drain-node", (*suite).drainNode}, {"undrain-node", (*suite).drainNode},

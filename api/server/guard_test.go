@@ -336,7 +336,9 @@ var lattice = map[string]string{
 	"GET /v1/history": "vuoa", "GET /v1/table": "vuoa", "GET /v1/board": "vuoa", "GET /v1/losses": "vuoa",
 	"GET /v1/jobs/{job}/attempts": "vuoa", "GET /v1/calibration": "vuoa",
 	"GET /v1/users": "vuoa", "GET /v1/usage": "vuoa", "GET /v1/series": "vuoa", "GET /v1/forecast": "vuoa",
-	"POST /v1/jobs/{job}/remedy": "ua", "POST /v1/whatif": "uoa", "GET /v1/whatif/{id}": "uoa",
+	"POST /v1/jobs/{job}/remedy": "ua",
+	"POST /v1/jobs/{job}/edit":   "ua", "POST /v1/jobs/{job}/priority": "ua",
+	"POST /v1/whatif": "uoa", "GET /v1/whatif/{id}": "uoa",
 	"POST /v1/whatif/{id}/cancel": "uoa",
 }
 
@@ -350,7 +352,8 @@ var answered = map[string]int{
 
 // inputs are what routes need to be asked.
 var inputs = map[string]string{"POST /v1/jobs/{job}/resize": `{"gpus_max": 1}`, "POST /v1/clean": `{"dry": true}`,
-	"POST /v1/jobs/{job}/remedy": `{"id": "gpus:1"}`, "POST /v1/whatif": `{"systems": ["fifo"]}`}
+	"POST /v1/jobs/{job}/remedy": `{"id": "gpus:1"}`, "POST /v1/jobs/{job}/edit": `{"keys": "grace: 9s"}`,
+	"POST /v1/jobs/{job}/priority": `{"priority": -1}`, "POST /v1/whatif": `{"systems": ["fifo"]}`}
 
 // Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those
 // of others or to the machine (CVE-2025-43904, CVE-2026-65140 of Slurm).

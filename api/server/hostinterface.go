@@ -127,6 +127,19 @@ type Forgetter interface {
 	Forget(ctx context.Context, gpus []sched.GPUID) error
 }
 
+// Editor is a Site that can change all keys of a job.
+type Editor interface {
+	// Edit changes keys, all of them or none, and returns which hold at once and which of the next attempt. Under
+	// host.OnlyIf its error is returned.
+	Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.Edit) (now, next []string, err error)
+}
+
+// Ranking is a Site that bounds the priorities of jobs. Anyone may call it.
+type Ranking interface {
+	// MayRank refuses a priority that the one who asks may not give a job.
+	MayRank(who api.Who, priority int32) error
+}
+
 // Halting is a Site that may start no job for a while.
 type Halting interface {
 	// Halted says why no job is started at present; "" = they are. Anyone may call it.

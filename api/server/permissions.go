@@ -58,6 +58,9 @@ var rules = map[string]rule{
 	"GET /v1/whatif/{id}":         {least: api.User},
 	"POST /v1/whatif/{id}/cancel": {least: api.User},
 
+	"POST /v1/jobs/{job}/edit":     {least: api.User, own: true, body: api.MaxBody},
+	"POST /v1/jobs/{job}/priority": {least: api.User, own: true, body: api.MaxBody},
+
 	"POST /v1/clean": {least: api.Admin, body: api.MaxBody, within: api.Submitting},
 
 	"POST /v1/nodes/drain":          {least: api.Admin},

@@ -111,6 +111,8 @@ func (s *Server) routes() {
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
 	post(s, "/v1/jobs/{job}/remedy", "remedy", "Carry a remedy of why out, if it still helps", remedied{s}.use)
 	whatifs{s}.addTo(s)
+	post(s, "/v1/jobs/{job}/edit", editID, "Change keys of a job, all of them or none", editor{s}.edit)
+	post(s, "/v1/jobs/{job}/priority", "priority", "Give a job another priority", editor{s}.prioritize)
 	post(s, "/v1/clean", cleanID, "Remove what jobs that are done left, but for checkpoints", s.clean)
 	post(s, "/v1/gpus/{gpu}/forget", forgetID, "Count a GPU that is missing no more", func(ctx context.Context,
 		in *aboutGPU) (api.Nodes, error) {
@@ -200,33 +202,46 @@ func (s *Server) capabilities() []string {
 
 // missing reports that an operation is not served here, and what to use instead.
 func (s *Server) missing(id string) (instead string, missing bool) {
-	if _, able := s.o.Site.(Explainer); id == explainID && !able {
-		return "the events of the log: each decision has its reason", true
-	}
-	if _, able := s.o.Site.(Cleaner); id == cleanID && !able {
-		return "what the world itself has for that: a cluster removes the logs of pods with them", true
-	}
-	if _, able := s.o.Site.(Forgetter); id == forgetID && !able {
-		return "what the world itself has for that: a cluster drops the GPUs of a node with it", true
-	}
-	if slices.Contains(ofSimulator, id) && !simulates(s.o.Site) {
-		return "trainyard whatif --log, with the log", true
-	}
-	if _, able := s.o.Host.(Foreseer); id == forecastID && !able {
-		return "why of each job", true
-	}
-	if _, able := s.o.Host.(Historian); ofHistory[id] && !able {
-		return "the log: trainyard replay makes a report of it", true
-	}
-	if _, able := s.o.Host.(Calibrator); id == calibrationID && !able {
-		return "the forecasts of why, which are not kept here", true
+	if other, able := alternative(s.o.Host, s.o.Site, id); other != "" && !able {
+		return other, true
 	}
 	return s.o.Site.Missing(id)
+}
+
+// alternative returns what to use where an operation is not served, "" = all serve it, and whether it is served here.
+func alternative(host Host, on site.Site, id string) (instead string, able bool) {
+	switch {
+	case id == explainID:
+		_, able = on.(Explainer)
+		return "the events of the log: each decision has its reason", able
+	case id == cleanID:
+		_, able = on.(Cleaner)
+		return "what the world itself has for that: a cluster removes the logs of pods with them", able
+	case id == forgetID:
+		_, able = on.(Forgetter)
+		return "what the world itself has for that: a cluster drops the GPUs of a node with it", able
+	case id == editID:
+		_, able = on.(Editor)
+		return "what the world itself has for that: kubectl edit changes an object of a cluster", able
+	case slices.Contains(ofSimulator, id):
+		return "trainyard whatif --log, with the log", simulates(on)
+	case id == forecastID:
+		_, able = host.(Foreseer)
+		return "why of each job", able
+	case id == calibrationID:
+		_, able = host.(Calibrator)
+		return "the forecasts of why, which are not kept here", able
+	case ofHistory[id]:
+		_, able = host.(Historian)
+		return "the log: trainyard replay makes a report of it", able
+	}
+	return "", true
 }
 
 // cleanID is the operation that takes a Cleaner, forgetID that which takes a Forgetter.
 const (
 	cleanID  = "clean"
+	editID   = "edit"
 	forgetID = "forget-gpu"
 )
 

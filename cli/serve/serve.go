@@ -30,14 +30,15 @@ import (
 // serveFlags are the flags of serve as given.
 type serveFlags struct {
 	runsOn
-	network   string
-	cert, key string
-	page      bool
-	group     int
-	notify    string
-	keep      term.Days
-	keeps     bool // keep was given
-	restore   string
+	network      string
+	cert, key    string
+	page         bool
+	group        int
+	notify       string
+	keep         term.Days
+	keeps        bool // keep was given
+	userPriority int32
+	restore      string
 }
 
 func newServe() *cobra.Command {
@@ -74,6 +75,8 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
 	fs.StringVar(&f.restore, "restore", "",
 		"first fill the state folder, which must be empty, from `FILE` of trainyard backup")
+	fs.Int32Var(&f.userPriority, "user-priority", 0,
+		"the largest priority `N` that users who are no admins may give their jobs")
 	fs.Var(&f.keep, "keep", "remove run folders of jobs that have been done for this `TIME`, as 30d; checkpoints stay")
 	return cmd
 }
@@ -160,7 +163,7 @@ func (f *serveFlags) checked(cmd *cobra.Command, dir string) (o manager.Options,
 	if o, err = f.options(cmd.Context(), cmd); err != nil {
 		return o, err
 	}
-	o.Dir, o.Keep = dir, time.Duration(f.keep)
+	o.Dir, o.Keep, o.UserPriority = dir, time.Duration(f.keep), f.userPriority
 	return o, refused(o.Check(cmd.Context()))
 }
 

@@ -13,7 +13,7 @@ const hidden = "(hidden)"
 // Redact returns a line of the log without the values of the variables that a job's environment is given: passwords and
 // tokens are among them. It is the same to all who replay it, but for those who would start processes.
 func Redact(line []byte) []byte {
-	if !bytes.Contains(line, []byte(`"event":"arrived"`)) {
+	if !bytes.Contains(line, []byte(`"event":"arrived"`)) && !bytes.Contains(line, []byte(`"event":"changed"`)) {
 		return line
 	}
 	const key = `"task":`

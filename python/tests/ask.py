@@ -57,6 +57,13 @@ def main(state, binary, jobs):
     refused(TimeoutError, "job", lambda: c.wait(long, timeout=0.5))
     for verb in (c.pause, c.resume, c.requeue):
         verb(long)
+    edited = c.edit(long, priority=2, grace="2s")
+    assert edited["job"]["priority"] == 2 and "priority" in edited["now"]
+    for since in (0, 3600):
+        rows = c.usage(by=["user", "model"], since=since)["rows"]
+        assert sum(row["jobs"] for row in rows) >= jobs, rows
+    assert c.priority(long, -1)["priority"] == -1
+    refused(trainyard.TrainyardError, "colour", lambda: c.edit(long, colour="red"))
     assert c.why(long)["job"]["id"] == long and len(c.nodes()["gpus"]) == 2
     c.cancel(long)
     assert c.wait(long)["outcome"] == "cancelled"

@@ -1,5 +1,6 @@
 """A manager, asked by HTTP."""
 
+import datetime
 import http.client
 import json
 import math
@@ -12,7 +13,7 @@ import urllib.parse
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from . import _errors, _hosts
-from ._documents import Estimate, Info, Job, Nodes, Why
+from ._documents import Edited, Estimate, Info, Job, Nodes, Usage, Why
 
 # What of the environment a job on this machine is given, as by the command line.
 _PASSED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
@@ -148,6 +149,22 @@ class Client:
         if want is not None:
             body["gpus_want"] = want
         return cast(Job, self._ask("POST", _path(job) + "/resize", body))
+
+    def edit(self, job: Union[int, str], **keys: Any) -> Edited:
+        """Changes keys of a job, as those of job files, all of them or none. Says which hold at once."""
+        return cast(Edited, self._ask("POST", _path(job) + "/edit", {"keys": json.dumps(keys)}))
+
+    def priority(self, job: Union[int, str], priority: int) -> Job:
+        """Gives a job another priority."""
+        return cast(Job, self._ask("POST", _path(job) + "/priority", {"priority": priority}))
+
+    def usage(self, by: Sequence[str] = ("user",), since: float = 0) -> Usage:
+        """What jobs used in the last seconds, 0 = ever, in rows by day, user, group, model or job."""
+        query = {"by": ",".join(by)}
+        if since > 0:
+            start = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=since)
+            query["from"] = start.isoformat()
+        return cast(Usage, self._ask("GET", "/v1/usage?" + urllib.parse.urlencode(query)))
 
     def _number(self, job: Union[int, str]) -> int:
         """The number of a job: a later one may get its name."""

@@ -170,19 +170,22 @@ class Displaced(_Displaced, total=False):
     back: str
 
 
-class ErrorDetail(TypedDict, total=False):
-    location: str
-    message: str
-    value: Any
+class _Edit(TypedDict):
+    keys: str
 
 
-class ErrorModel(TypedDict, total=False):
-    detail: str
-    errors: Optional[List[ErrorDetail]]
-    instance: str
-    status: int
-    title: str
-    type: str
+class Edit(_Edit, total=False):
+    dir: str
+
+
+class _Task(TypedDict):
+    first: int
+    index: int
+    size: int
+
+
+class Task(_Task, total=False):
+    at_once: int
 
 
 class _Within(TypedDict):
@@ -196,32 +199,6 @@ class Within(_Within, total=False):
     alone: bool
 
 
-class _Estimate(TypedDict):
-    id: int
-    name: str
-
-
-class Estimate(_Estimate, total=False):
-    end: Within
-    notes: Optional[List[str]]
-    older: int
-    ref: str
-    start: Within
-
-
-class _Expected(TypedDict):
-    gpus: int
-    id: int
-    name: str
-    ref: str
-    state: str
-
-
-class Expected(_Expected, total=False):
-    end: Within
-    start: Within
-
-
 class _Failure(TypedDict):
     attempt: int
     retries: int
@@ -232,52 +209,6 @@ class _Failure(TypedDict):
 class Failure(_Failure, total=False):
     signal: str
     tail: Optional[List[str]]
-
-
-class _GPU(TypedDict):
-    jobs: Optional[List[int]]
-    name: str
-    state: str
-
-
-class GPU(_GPU, total=False):
-    by: str
-    held_idle: bool
-    memory_mb: float
-    node: str
-    of_mb: float
-    type: str
-    use: float
-    watts: float
-    why: str
-
-
-class _Info(TypedDict):
-    capabilities: Optional[List[str]]
-    host: str
-    pid: int
-    problems: Optional[List[str]]
-    schema: str
-    settings: Dict[str, Any]
-    since: str
-    state: str
-    system: str
-    version: str
-
-
-class Info(_Info, total=False):
-    role: str
-    you: str
-
-
-class _Task(TypedDict):
-    first: int
-    index: int
-    size: int
-
-
-class Task(_Task, total=False):
-    at_once: int
 
 
 class _Job(TypedDict):
@@ -328,6 +259,90 @@ class Job(_Job, _JobWords, total=False):
     unsaved_s: float
     user: str
     why: str
+
+
+class Edited(TypedDict):
+    job: Job
+    next: Optional[List[str]]
+    now: Optional[List[str]]
+    schema: str
+
+
+class ErrorDetail(TypedDict, total=False):
+    location: str
+    message: str
+    value: Any
+
+
+class ErrorModel(TypedDict, total=False):
+    detail: str
+    errors: Optional[List[ErrorDetail]]
+    instance: str
+    status: int
+    title: str
+    type: str
+
+
+class _Estimate(TypedDict):
+    id: int
+    name: str
+
+
+class Estimate(_Estimate, total=False):
+    end: Within
+    notes: Optional[List[str]]
+    older: int
+    ref: str
+    start: Within
+
+
+class _Expected(TypedDict):
+    gpus: int
+    id: int
+    name: str
+    ref: str
+    state: str
+
+
+class Expected(_Expected, total=False):
+    end: Within
+    start: Within
+
+
+class _GPU(TypedDict):
+    jobs: Optional[List[int]]
+    name: str
+    state: str
+
+
+class GPU(_GPU, total=False):
+    by: str
+    held_idle: bool
+    memory_mb: float
+    node: str
+    of_mb: float
+    type: str
+    use: float
+    watts: float
+    why: str
+
+
+class _Info(TypedDict):
+    capabilities: Optional[List[str]]
+    host: str
+    pid: int
+    problems: Optional[List[str]]
+    schema: str
+    settings: Dict[str, Any]
+    since: str
+    state: str
+    system: str
+    version: str
+
+
+class Info(_Info, total=False):
+    role: str
+    you: str
 
 
 class Jobs(TypedDict):
@@ -392,6 +407,12 @@ class _Outlook(TypedDict):
 class Outlook(_Outlook, total=False):
     rests_on: str
     until: str
+
+
+class Priority(TypedDict, total=False):
+    above: str
+    below: str
+    priority: int
 
 
 class Resize(TypedDict, total=False):

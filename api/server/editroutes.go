@@ -1,0 +1,116 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// editor changes jobs that were submitted.
+type editor struct{ s *Server }
+
+type editInput struct {
+	aboutJob
+	Body api.Edit
+}
+
+// edit changes keys of a job.
+func (e editor) edit(ctx context.Context, in *editInput) (doc api.Edited, err error) {
+	c := callerOf(ctx)
+	now, next, err := e.s.o.Site.(Editor).Edit(onlyIfSeen(ctx), c.who, c.job, &in.Body)
+	if err != nil {
+		return doc, fmt.Errorf("job %d: %w", c.job, err)
+	}
+	doc = api.Edited{Schema: "trainyard.edited/v1", Now: append([]string{}, now...), Next: append([]string{}, next...)}
+	doc.Job, err = e.s.one(ctx, c.job)
+	return doc, err
+}
+
+type priorityInput struct {
+	aboutJob
+	Body api.Priority
+}
+
+// prioritize gives a job another priority.
+func (e editor) prioritize(ctx context.Context, in *priorityInput) (doc api.Job, err error) {
+	c, given := callerOf(ctx), 0
+	for _, is := range []bool{in.Body.Priority != nil, in.Body.Above != "", in.Body.Below != ""} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return doc, fmt.Errorf("%w: %d of priority, above and below, want one of them", api.ErrMalformed, given)
+	}
+	if in.Body.Priority != nil {
+		err = e.rank(ctx, c.who, c.job, int64(*in.Body.Priority))
+	} else {
+		err = e.order(ctx, &c, cmp.Or(in.Body.Above, in.Body.Below), in.Body.Above != "")
+	}
+	if err != nil {
+		return doc, fmt.Errorf("job %d: %w", c.job, err)
+	}
+	return e.s.one(ctx, c.job)
+}
+
+// rank gives a job a priority, if the one who asks may: to lower it, he may.
+func (e editor) rank(ctx context.Context, who api.Who, job sched.JobID, priority int64) error {
+	if priority < math.MinInt32 || priority > math.MaxInt32 {
+		return fmt.Errorf("%w: priority %d, want a whole number from %d to %d", api.ErrRefused, priority, math.MinInt32,
+			math.MaxInt32)
+	}
+	was := int64(0)
+	if err := e.s.o.Host.Look(ctx, func(v *sched.View) { was = int64(v.Job(job).Spec.Priority) }); err != nil {
+		return err
+	}
+	if r, able := e.s.o.Site.(Ranking); able && priority > was {
+		if err := r.MayRank(who, int32(priority)); err != nil {
+			return err
+		}
+	}
+	if job == callerOf(ctx).job {
+		ctx = onlyIfSeen(ctx)
+	}
+	return e.s.o.Site.Change(ctx, who, job, func(c *sched.JobChange) { c.Priority = int32(priority) })
+}
+
+// order has the job that c is about be before another, or behind it. Where c may not raise it above one of his own,
+// that one is lowered.
+func (e editor) order(ctx context.Context, c *caller, name string, above bool) error {
+	other, err := e.s.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if other == c.job {
+		return fmt.Errorf("%w: job %q is the job itself, want another", api.ErrMalformed, name)
+	}
+	var mine, its sched.JobSpec
+	var ahead int64 // by so much it is before the other
+	err = e.s.o.Host.Look(ctx, func(v *sched.View) {
+		mine, its = *v.Job(c.job).Spec, *v.Job(other).Spec
+		ahead = int64(mine.Priority) - int64(its.Priority)
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.who.Role < api.Admin && its.User != c.who.Name:
+		return api.Refusal(http.StatusForbidden, "job %q is one of %s: to order jobs next to it takes the role admin",
+			name, its.User)
+	case above && ahead > 0, !above && ahead < 0:
+		return nil // it is
+	case !above:
+		return e.rank(ctx, c.who, c.job, int64(mine.Priority)-ahead-1)
+	}
+	raised := int64(mine.Priority) - ahead + 1
+	if r, able := e.s.o.Site.(Ranking); able && raised <= math.MaxInt32 &&
+		r.MayRank(c.who, int32(raised)) != nil {
+		return e.rank(ctx, c.who, other, int64(its.Priority)+ahead-1)
+	}
+	return e.rank(ctx, c.who, c.job, raised)
+}

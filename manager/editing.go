@@ -1,0 +1,78 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// MayRank refuses a priority above what users may give, unless an admin asks.
+func (s *Site) MayRank(who api.Who, priority int32) error {
+	if most := max(s.m.o.UserPriority, 0); who.Role < api.Admin && priority > most {
+		return api.Refusal(http.StatusForbidden, "priority %d takes the role admin, want at most %d", priority, most)
+	}
+	return nil
+}
+
+// Edit changes keys of a job, all of them or none. Those of an attempt that has been started hold of the next one.
+func (s *Site) Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.Edit) (now, next []string, err error) {
+	if in.Dir != "" {
+		if bad := task.CheckDir(in.Dir); bad != nil {
+			return nil, nil, fmt.Errorf("%w: %w", api.ErrMalformed, bad)
+		}
+	}
+	var keys []string
+	runs := false
+	err = s.m.Host.Change(ctx, job, func(*sched.JobChange) {}, func(spec *sched.JobSpec, c *sched.JobChange) error {
+		runs = s.m.View().Job(job).HoldsDevices()
+		edited, bad := edit(spec.Changed(c), in)
+		if bad != nil {
+			return bad
+		}
+		keys = edited.keys
+		if edited.spec.Priority > c.Priority {
+			bad = s.MayRank(who, edited.spec.Priority)
+		}
+		*c = edited.spec.Change()
+		c.Spec = &edited.spec
+		return cmp.Or(bad, s.m.refuse(spec, c))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		if runs && !slices.Contains(jobfile.AtOnce, key) {
+			next = append(next, key)
+		} else {
+			now = append(now, key)
+		}
+	}
+	return now, next, nil
+}
+
+// edited is a job with other keys.
+type edited struct {
+	spec sched.JobSpec
+	keys []string
+}
+
+// edit returns a job as its keys are to be.
+func edit(spec *sched.JobSpec, in *api.Edit) (edited, error) {
+	t, err := task.DecodeTask(spec.Task)
+	if err != nil {
+		return edited{}, err
+	}
+	job, keys, err := jobfile.Edit(*spec, t, []byte(in.Keys), cmp.Or(in.Dir, t.Dir))
+	if err != nil {
+		return edited{}, fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	job.Spec.Task = job.Task.Encode()
+	return edited{job.Spec, keys}, nil
+}
