@@ -61,7 +61,7 @@ run: build ## compare several systems on a bundled trace, then train ten small j
 .PHONY: trust
 trust: build ## show on real processes what README promises: kills, a full disk, a hostile job, preemptions
 	$(GO) build -o bin/trust ./tools/trust
-	bin/trust -bin bin
+	bin/trust -bin bin -log bin/trust.jsonl
 
 .PHONY: worth
 worth: build ## show what worth decides: on the grounds of others, on a trace, and on ten real jobs (a minute of CPU)

@@ -33,11 +33,15 @@ func diskScene(s *stage, t *tally) error {
 	return err
 }
 
-// fillDisk serves a folder on a disk of 256 MiB, which it fills and frees.
-func fillDisk(bin, folder string) error {
-	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=256m", "none", folder)
-	if out, err := mount.CombinedOutput(); err != nil {
-		return fmt.Errorf("mount: %w: %s", err, out)
+// fillDisk serves a folder on a disk of 256 MiB, which it fills and frees. That disk is the root of all: in a name
+// space of a user who is not root the folders above any other belong to someone who has no name there.
+func fillDisk(bin, root string) error {
+	if err := smallRoot(root); err != nil {
+		return err
+	}
+	folder := "/small"
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
 	}
 	s := &stage{dir: folder, bin: bin, state: filepath.Join(folder, "state"), start: time.Now()}
 	defer s.end()
@@ -61,6 +65,43 @@ func fillDisk(bin, folder string) error {
 		return err
 	}
 	return s.onceFreed(goes, first)
+}
+
+// smallRoot mounts a disk, has what is in / be there too, and makes it the root.
+func smallRoot(root string) error {
+	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=256m,mode=755", "none", root)
+	if out, err := mount.CombinedOutput(); err != nil {
+		return fmt.Errorf("mount: %w: %s", err, out)
+	}
+	list, err := os.ReadDir("/")
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := among(e, filepath.Join(root, e.Name())); err != nil {
+			return err
+		}
+	}
+	return errors.Join(syscall.Chroot(root), os.Chdir("/"))
+}
+
+// among has an entry of / be at a path as well, if it is a folder or a link.
+func among(e os.DirEntry, path string) error {
+	from := "/" + e.Name()
+	switch {
+	case e.Type()&os.ModeSymlink != 0:
+		to, err := os.Readlink(from)
+		return errors.Join(err, os.Symlink(to, path))
+	case !e.IsDir():
+		return nil
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return err
+	}
+	if out, err := exec.Command("mount", "--rbind", from, path).CombinedOutput(); err != nil {
+		return fmt.Errorf("mount: %w: %s", err, out)
+	}
+	return nil
 }
 
 // whileFull fills the disk, sees jobs refused, cancels one that runs, and frees the disk.

@@ -177,11 +177,20 @@ func (s *stage) close(t *tally, keep string) error {
 	if t.jobs, err = s.jobs(); err != nil {
 		return err
 	}
+	found, err := s.ask("doctor", "--json")
+	if err != nil {
+		return err
+	}
+	t.quarantined = strings.Count(found, "quarantined")
 	again := exec.Command(filepath.Join(s.bin, "trainyard"), "replay", keep)
 	again.Stdout, again.Stderr = io.Discard, os.Stderr
 	t.replays = again.Run() == nil
 	_ = s.daemon.Process.Signal(syscall.SIGINT)
 	_, _ = s.daemon.Process.Wait()
 	s.daemon = nil
-	return t.print(os.Stdout, s.start)
+	if err := t.print(os.Stdout, s.start); err != nil {
+		return err
+	}
+	fmt.Printf("%-40s %s\n", "the log", keep)
+	return nil
 }

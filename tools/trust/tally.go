@@ -31,8 +31,9 @@ type tally struct {
 	disk             bool // the scene of the full disk was played, and went well
 	replays          bool
 
-	jobs  []job // all of the manager, in the end
-	twice int   // GPUs given to a job while another held them
+	jobs        []job // all of the manager, in the end
+	twice       int   // GPUs given to a job while another held them
+	quarantined int   // events and files that doctor says were quarantined
 }
 
 // event is what of a line of the log is looked at.
@@ -105,6 +106,7 @@ func (t *tally) print(w io.Writer, start time.Time) error {
 		{"steps lost by a preemption, at most", t.stepsLost, t.stepsLost <= 1},
 		{"work of jobs that do not save, lost (s)", forOthers, forOthers == 0},
 		{"starts foreseen in their 80 % intervals", fmt.Sprintf("%d of %d", t.inside, t.foreseen), true},
+		{"events quarantined", t.quarantined, t.quarantined == 0},
 		{"GPUs given twice", t.twice, t.twice == 0},
 		{"the log decides again alike", t.replays, t.replays},
 	}
