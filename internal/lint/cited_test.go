@@ -208,3 +208,30 @@ func TestCitedFinds(t *testing.T) {
 		t.Errorf("a/{b,c}.go is %q", alternatives("a/{b,c}.go"))
 	}
 }
+
+// Ensure that the page of promises has each of them, with each test that is named after one: rows were lost in merges.
+func TestPromisesHaveRows(t *testing.T) {
+	tr := repository(t)
+	at := slices.IndexFunc(tr.docs, func(d *document) bool { return d.name == "docs/promises.md" })
+	if at < 0 {
+		t.Fatal("there is no docs/promises.md")
+	}
+	text := string(tr.docs[at].text)
+	for n := 1; n <= 25; n++ {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| %d[ ,|]`, n)).MatchString(text) {
+			t.Errorf("docs/promises.md: promise %d has no row", n)
+		}
+	}
+	named := regexp.MustCompile(`^TestPromise\d\d`)
+	var endings []string
+	for _, m := range regexp.MustCompile("`\\.\\.\\.([A-Z]\\w*)`").FindAllStringSubmatch(text, -1) {
+		endings = append(endings, m[1])
+	}
+	for name := range tr.tests() {
+		cited := strings.Contains(text, name) ||
+			slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(name, end) })
+		if named.MatchString(name) && !cited {
+			t.Errorf("docs/promises.md: %s is in no row", name)
+		}
+	}
+}
