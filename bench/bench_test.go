@@ -1,6 +1,5 @@
 // Package bench holds the benchmarks behind docs/inside/benchmarks.md. Times on a shared machine are noisy: quote the
-// CPU
-// seconds, and the ratio to the bare event heap measured in the same run.
+// CPU seconds, and the ratio to the bare event heap measured in the same run.
 package bench
 
 import (

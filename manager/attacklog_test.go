@@ -16,8 +16,7 @@ import (
 )
 
 // Ensure that an event which cannot be read is quarantined wherever it stands, where the log can do without it: the
-// folder
-// is served, all jobs keep their numbers, the one that runs goes on, and what is lost is said, each time.
+// folder is served, all jobs keep their numbers, the one that runs goes on, and what is lost is said, each time.
 func TestAttackUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	const flip = "update log set line = cast(replace(cast(line as text), '%s', '%s') as blob) where cast(line as " +
@@ -87,9 +86,8 @@ func TestAttackUnreadableEvent(t *testing.T) {
 }
 
 // Ensure that a log which cannot do without an event is refused with the command that repairs, that this changes
-// nothing
-// while an attempt runs that the rest does not know of, and that the folder is served afterwards, with what was there
-// before kept, and all that is lost said.
+// nothing while an attempt runs that the rest does not know of, and that the folder is served afterwards, with what was
+// there before kept, and all that is lost said.
 func TestAttackRepair(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{
@@ -232,8 +230,7 @@ func TestNewerLogIsLeft(t *testing.T) {
 }
 
 // Ensure that a list of devices, or a number of the manager, that cannot be read is quarantined and made again: the
-// folder
-// is served, and what runs goes on.
+// folder is served, and what runs goes on.
 func TestAttackListOfDevices(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"devices.json", "epoch"} {

@@ -126,8 +126,7 @@ func TestDecidesOtherwise(t *testing.T) {
 
 // Ensure that a line which contradicts the others is an error that says where, that nothing is started or lost by it,
 // and that the run goes on once the line is put back: where it can be read, where what it stands for cannot be known
-// from
-// those after it, and where only the fold comes to it, because this version decides otherwise before.
+// from those after it, and where only the fold comes to it, because this version decides otherwise before.
 func TestPoisoned(t *testing.T) {
 	for _, c := range []struct {
 		name, want string

@@ -22,7 +22,7 @@ type NodeSpec struct {
 	SleepW    Watts     // node power asleep
 	Curve     PowerCurve
 	Wake      time.Duration // from the request that it be up until it is, asleep before; 0 = the driver's own
-	DollarsHr Dollars       // per node and hour while it is paid for; that of a rented node is its pool's affair
+	DollarsHr Dollars       // per node and hour while it is paid for; a rented node is paid for by its pool
 	Devices   []string      // names of the GPUs in order, such as UUIDs; nil = unknown
 }
 
@@ -122,7 +122,7 @@ type Node struct {
 	Since      Time    // when this machine joined
 	Busy       int32   // GPUs held by live attempts
 	Watts      Watts   // as last measured; 0 = unknown
-	Price      Dollars // per hour now, at first Spec.DollarsHr; that of a rented node is its pool's affair
+	Price      Dollars // per hour now, at first Spec.DollarsHr; a rented node is paid for by its pool
 }
 
 // Open reports whether the node is up and is to stay so: jobs may be given its GPUs.

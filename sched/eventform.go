@@ -32,8 +32,7 @@ const (
 
 	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
 	// Job, Attempt, Node, Pool, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent,
-	// logged
-	// before the driver hears of it
+	// logged before the driver hears of it
 	Ordered
 	// the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or GPUs of Node (GPUs,
 	// Code = UseGPU ...)

@@ -18,7 +18,7 @@ type JobSpec struct {
 	Submit   Time          // when the job was submitted
 	Priority int32         // larger first, where a system looks at it
 	GPUs     Range         // width in GPUs; Min == Max for a rigid gang
-	Batch    BatchRange    // zero = the batch size is the job's own affair
+	Batch    BatchRange    // zero: the job chooses its batch size
 	Types    TypeSet       // acceptable GPU types; a gang has one type; 0 = any
 	CPUs     float32       // CPUs per GPU; 0 = no demand
 	MemoryGB float32       // host memory per GPU; 0 = no demand

@@ -32,7 +32,7 @@ type Target struct {
 
 // Config is how a job is to run on its GPUs. All but Cap is fixed while an attempt lives: a change restarts it.
 type Config struct {
-	Batch   int32   // global batch size; 0 = the job's own affair
+	Batch   int32   // global batch size; 0: the job chooses it
 	Accum   int16   // gradient accumulation steps; 0 = 1
 	LRScale float32 // factor on the learning rate; 0 = 1
 	Share   Share

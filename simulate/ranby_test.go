@@ -14,8 +14,7 @@ import (
 )
 
 // ranBy returns the replicas that a test runs, as far as its own lines say: it is a test of a replica, or it names a
-// preset
-// with one. Of tests of one name in several packages all must.
+// preset with one. Of tests of one name in several packages all must.
 func ranBy(test string) (list []string) {
 	for _, one := range testReplicas()[test] {
 		if len(one) == 0 {

@@ -130,8 +130,7 @@ func TestWhereKeysMayBeGiven(t *testing.T) {
 }
 
 // Ensure that the key profiles takes logs and checkpoints, distinguished by their first bytes, and logs from what can
-// be read in
-// order alone.
+// be read in order alone.
 func TestProfilesTakeCheckpoints(t *testing.T) {
 	state, err := os.ReadFile("../model/checkpoint/testdata/state.pt")
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 )
 
 // candidates returns what job s, which has done so much work, could say instead, the smallest change first; nothing
-// where
-// the change makes no sense.
+// where the change makes no sense.
 func candidates(v *sched.View, s *sched.JobSpec, done time.Duration, c Change) (specs []sched.JobSpec) {
 	add := func(change func(*sched.JobSpec)) {
 		n := *s
@@ -55,8 +54,7 @@ func otherTypes(v *sched.View, s *sched.JobSpec) (types []sched.TypeID) {
 }
 
 // ranges returns what a job that allows r could ask for instead where there are so many GPUs, the smallest change
-// first: another of
-// its widths by default; one of them alone, for those who look at all; and then fewer than it allows.
+// first: another of its widths by default; one of them alone, for those who look at all; and then fewer than it allows.
 func ranges(r sched.Range, gpus int32) (list []sched.Range) {
 	for _, k := range inside(r, gpus) {
 		if k != r.Want {
@@ -83,8 +81,7 @@ func ranges(r sched.Range, gpus int32) (list []sched.Range) {
 const mostWidths = 32
 
 // inside returns the widths that r allows, of at most so many GPUs: the default first, then those below it, the widest
-// first, then
-// those above. A job of one width has none to choose from.
+// first, then those above. A job of one width has none to choose from.
 func inside(r sched.Range, gpus int32) (widths []int32) {
 	if r.Min == r.Max {
 		return nil

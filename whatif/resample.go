@@ -12,9 +12,8 @@ import (
 )
 
 // future is what is taken to be true of the work of jobs in one simulated future: Work as it might have been learned,
-// and how much of
-// it to doubt. So what is not known of the distributions themselves makes all jobs of a future long, or short,
-// together.
+// and how much of it to doubt. So what is not known of the distributions themselves makes all jobs of a future long, or
+// short, together.
 type future struct {
 	Work
 	// by class: how likely a job is none of what has been seen of it, but of what is known beyond it
@@ -27,10 +26,8 @@ type future struct {
 const doubts = 3
 
 // future draws one. Each distribution becomes a sample with replacement (Efron, 1979), and the doubt of a class of
-// which n were seen
-// has the mean doubts/(doubts+n), as that of a Dirichlet process (Ferguson, 1973): of a class it goes by the next wider
-// one, of all jobs by
-// a law with a median and no mean.
+// which n were seen has the mean doubts/(doubts+n), as that of a Dirichlet process (Ferguson, 1973): of a class it goes
+// by the next wider one, of all jobs by a law with a median and no mean.
 func (w *Work) future(r *rand.Rand) *future {
 	f := &future{Work: *w, doubt: make(map[string]float64, len(w.Earlier)), median: unknown}
 	f.Earlier = make(map[string]*dist.Empirical, len(w.Earlier))
@@ -61,8 +58,7 @@ func resample(e *dist.Empirical, r *rand.Rand) (_ *dist.Empirical, doubt float64
 }
 
 // draw draws the work that job j of v has left. took, if > 0, is the work in all of the job before it of its kind. That
-// a job has gone on
-// for so long makes it the likelier that it does as one that took longer.
+// a job has gone on for so long makes it the likelier that it does as one that took longer.
 func (f *future) draw(v *sched.View, j sched.JobID, took time.Duration, r *rand.Rand) time.Duration {
 	u, level := uniform(r), r.Float64()
 	repeats, by := r.Float64(), math.Exp(nearly*(2*r.Float64()-1))
@@ -87,10 +83,8 @@ func (f *future) draw(v *sched.View, j sched.JobID, took time.Duration, r *rand.
 }
 
 // guessed returns the u-quantile of the work left to a job that runs on other GPUs than it asked for, at a speed that
-// is a guess: in
-// proportion to their number. It is between that and no faster, or slower, than before, evenly in the logarithm: other
-// widths do not pay
-// off in full, nor at all. Ours.
+// is a guess: in proportion to their number. It is between that and no faster, or slower, than before, evenly in the
+// logarithm: other widths do not pay off in full, nor at all. Ours.
 func (f *future) guessed(j *sched.Job, left time.Duration, u float64) time.Duration {
 	if len(j.GPUs) == 0 {
 		return left
@@ -99,8 +93,7 @@ func (f *future) guessed(j *sched.Job, left time.Duration, u float64) time.Durat
 }
 
 // fresh returns the work beyond done of a job that repeats no other, from the level that its classes are believed in, 0
-// to 1, and how
-// likely it was to last for longer than done.
+// to 1, and how likely it was to last for longer than done.
 func (f *future) fresh(s *sched.JobSpec, done time.Duration, level, u float64) (left time.Duration, outlasts float64) {
 	beyondAll := float64(f.median) / float64(f.median+done) // P(X > done) of a job of which nothing is known
 	wider := beyondAll

@@ -66,7 +66,7 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 	if doc, err := r.client.Jobs(t.Context(), api.Filter{}); err != nil || doc.Total > 0 {
 		t.Errorf("%d jobs were taken, %v", doc.Total, err)
 	}
-	// What a shell or a path would read as something else is a job's own affair: it gets it as it is.
+	// What a shell or a path would read as something else reaches the job as it is.
 	hostile := []string{"$(touch pwned)", "`touch pwned`", "; touch pwned", "../../../pwned", "-rf", "a\nb", "*"}
 	file := fmt.Sprintf("jobs: [{user: ../pwned, model: $(touch pwned), command: [printf, '%%s|', %s]}]",
 		quoted(hostile))

@@ -17,6 +17,6 @@
 //
 // Rate estimates a speed from counts and the times at which the caller read them.
 //
-// The package deliberately decides nothing: whether steps that go back are a rollback, and what a step is worth, is the
-// caller's affair.
+// The package deliberately decides nothing: the caller decides whether steps that go back are a rollback, and what a
+// step is worth.
 package progress

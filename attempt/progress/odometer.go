@@ -33,7 +33,7 @@ type Odometer struct {
 	first   time.Time
 	last    time.Time // of the last count
 	turned  bool      // the first step of the attempt is known
-	batch   int       // of the attempt; 0 = the job's own affair
+	batch   int       // of the attempt; 0: the job chooses it
 	footing Footing   // of the attempt
 	window  Rate      // on this footing
 }
@@ -84,7 +84,7 @@ type Mark struct {
 // Footing is what the speed of a job depends on.
 type Footing struct {
 	Width   int `json:"width"`   // GPUs
-	Batch   int `json:"batch"`   // 0 = the job's own affair
+	Batch   int `json:"batch"`   // 0: the job chooses it
 	Tenants int `json:"tenants"` // most jobs on one of its GPUs, itself included
 }
 
@@ -145,8 +145,8 @@ func NewOdometer(want int, kept Kept, known time.Duration) *Odometer {
 	return o
 }
 
-// Begin says that an attempt on so many GPUs starts, or is met again. Its batch size is 0 if it is the job's own
-// affair.
+// Begin says that an attempt on so many GPUs starts, or is met again. Its batch size is 0 if the job
+// chooses it.
 func (o *Odometer) Begin(width, batch int) {
 	o.batch, o.footing = batch, Footing{Width: max(width, 1), Batch: batch, Tenants: 1}
 	o.first, o.turned, o.window = time.Time{}, false, Rate{Apart: o.Apart}

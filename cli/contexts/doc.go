@@ -13,10 +13,8 @@
 //	    ca: /home/ann/.config/trainyard/team.pem
 //
 // A context is of one kind: a state folder on this machine, a server on the network, or a command whose input and
-// output are the
-// connection. The file is replaced whole, is readable by its owner alone, and is refused where others may write it,
-// since a command in
-// it is run.
+// output are the connection. The file is replaced whole, is readable by its owner alone, and is refused where others
+// may write it or its folder, since a command in it is run.
 //
 // The package deliberately opens no connection; package cli/client does.
 package contexts

@@ -62,10 +62,8 @@ func (n *nodeCount) Log(v *sched.View, e *sched.Event) {
 }
 
 // Ensure that nodes follow utility. By Amdahl's law with a share of 0.9, 8 GPUs have 0.588 of utility: two nodes of 4
-// are nearest to 0.5, and
-// 4 have 0.77, within the band of 0.9. A job is never wider than twice what it was: with 4 GPUs seen, five nodes, of
-// which it would
-// leave 12 GPUs idle, are nearest to 0.25, later eight.
+// are nearest to 0.5, and 4 have 0.77, within the band of 0.9. A job is never wider than twice what it was: with 4 GPUs
+// seen, five nodes, of which it would leave 12 GPUs idle, are nearest to 0.25, later eight.
 func TestAutoscaleFollowsUtility(t *testing.T) {
 	apps := map[string]speedup.App{"amdahl": simulate.AmdahlApp(.9, 8)}
 	jobs := []asked{{"amdahl", 60, sched.Range{Min: 1, Want: 1, Max: 64}}}
@@ -83,8 +81,8 @@ func TestAutoscaleFollowsUtility(t *testing.T) {
 }
 
 // Ensure that nodes go that are no longer worth having although jobs are on them, which are placed on the others, and
-// that all go
-// when no job is left: eight jobs of one GPU fill two nodes, and once all but two have ended, one is enough.
+// that all go when no job is left: eight jobs of one GPU fill two nodes, and once all but two have ended, one is
+// enough.
 func TestAutoscaleShrinks(t *testing.T) {
 	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: proportional{}}},
 		"day": speedup.Stages{{Size: 24 * 3600, Law: proportional{}}}}
@@ -101,8 +99,7 @@ func TestAutoscaleShrinks(t *testing.T) {
 }
 
 // Ensure that there are nodes enough for the job that needs most at least, at once, whatever utility says, and that one
-// that
-// could never run has nothing rented. The one of 16 GPUs has them all until it ends.
+// that could never run has nothing rented. The one of 16 GPUs has them all until it ends.
 func TestAutoscaleMinima(t *testing.T) {
 	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: proportional{}}},
 		"amdahl": simulate.AmdahlApp(.1, 1)}

@@ -79,8 +79,7 @@ type boaSeed struct {
 }
 
 // boaPair is Pollux, on a reservation or with as many nodes as the utility it aims at is worth, and BOA, learned as
-// well, on a budget
-// of what that paid: each seed's own.
+// well, on a budget of what that paid: each seed's own.
 type boaPair struct {
 	Utility float64             `json:"utility,omitempty"` // 0 = on a reservation
 	Pollux  boaRow              `json:"pollux"`
@@ -89,8 +88,8 @@ type boaPair struct {
 }
 
 // boaExperiment compares BOA with baselines at equal budgets, as curves of what was really spent and how long jobs
-// took: in the
-// long run, with nodes that take time to boot and are paid for until they are empty, and restarts that cost.
+// took: in the long run, with nodes that take time to boot and are paid for until they are empty, and restarts that
+// cost.
 func boaExperiment(ctx context.Context, w io.Writer, o Options) error {
 	mixes, err := boaMixes(o)
 	if err != nil {

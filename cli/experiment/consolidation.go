@@ -66,11 +66,9 @@ type studyRow struct {
 
 // consolidation is the over-consolidation of Gu et al., NSDI'19 (Tiresias), whose slides name it as a challenge: a gang
 // that waits for GPUs on few nodes queues longer than one that takes what is free, and leaves GPUs free that others
-// could
-// have used. Against that stands the time lost by gangs that are spread, of models with one dominating tensor above
-// all.
-// It compares placement always consolidated, consolidated by model profile, on one node if that costs no waiting, and
-// anywhere. The slow-down of a spread gang is our own model, see RuntimeKeys.
+// could have used. Against that stands the time lost by gangs that are spread, of models with one dominating tensor
+// above all. It compares placement always consolidated, consolidated by model profile, on one node if that costs no
+// waiting, and anywhere. The slow-down of a spread gang is our own model, see RuntimeKeys.
 func consolidation(ctx context.Context, w io.Writer, o Options) error {
 	testbed, err := testbedStudy(ctx, o)
 	if err != nil {

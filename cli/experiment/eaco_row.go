@@ -13,8 +13,7 @@ import (
 )
 
 // eacoRow is one system with or without the sleep rule. Figures are means over seeds; ratios are over fifo with the
-// same rule, and
-// over fifo without it.
+// same rule, and over fifo without it.
 type eacoRow struct {
 	System     string            `json:"system"`
 	Sleep      bool              `json:"sleep"`          // idle nodes draw nothing; else 650 W
@@ -45,8 +44,7 @@ var eacoSystems = []string{"fifo", "fifo-packed", "gandiva", "eaco"}
 const eacoCap = "1.2"
 
 // eacoRows are all systems awake, then asleep; eaco with other limits on what a job may be slowed; and systems under
-// power caps: those of the models that capped
-// knows, and, for want of better, ResNet-50's for all four.
+// power caps: those of the models that capped knows, and, for want of better, ResNet-50's for all four.
 func eacoRows(capped simulate.CapCurves) (rows []eacoRow) {
 	for _, sleep := range []bool{false, true} {
 		for _, name := range eacoSystems {

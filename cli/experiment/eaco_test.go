@@ -88,8 +88,8 @@ func TestEaCOCompanies(t *testing.T) {
 }
 
 // Ensure that power caps compose with eaco: it takes none for the fault of those who share, so that as many share as
-// without, and jobs with deadlines keep
-// them under a cap that is one for all; each takes at most the product of both limits as long.
+// without, and jobs with deadlines keep them under a cap that is one for all; each takes at most the product of both
+// limits as long.
 func TestCapsCompose(t *testing.T) {
 	c, err := eacoCluster(28)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 )
 
 // elasticKind is a category of jobs: what an update costs, and which batch sizes there are. The numbers are ours; that
-// there are
-// three such categories is believed of the paper.
+// there are three such categories is believed of the paper.
 type elasticKind struct {
 	name   string
 	time   speedup.Additive
@@ -119,8 +118,7 @@ func (k *elasticKind) app(hours float64, runs []speedup.TargetRun) (speedup.App,
 }
 
 // noiseScale is a Worth by which an update of b samples is worth b (start+noise)/(b+noise): epochs to a target grow
-// linearly with
-// the batch size. Source: efficiency of Pollux, specification of BOA, 3.5.
+// linearly with the batch size. Source: efficiency of Pollux, specification of BOA, 3.5.
 type noiseScale struct{ samples, start, noise float64 }
 
 // Sizes returns the samples of the one phase, at the smallest batch size.
@@ -141,8 +139,7 @@ type elasticArrival struct {
 var elasticArrivals = []elasticArrival{{"low", 0.4, 1}, {"high", 1.2, 1}, {"bursty", 0.8, 20}}
 
 // elasticTrace draws jobs that arrive over the window, by a Poisson process of bursts. Jobs ask for one GPU and take up
-// to
-// widestElastic.
+// to widestElastic.
 func elasticTrace(seed uint64, gpus int, window time.Duration, a elasticArrival) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 21))
 	t := &trace.Trace{Format: "generated", Profiled: true}

@@ -66,9 +66,8 @@ type palDraw struct {
 
 // palExperiment compares PAL and PM-First with packed placement: as published on the draw of scores of the artifact, in
 // the artifact's simulator and on our runtime model; with scores that last, drawn from the medians of measured GPUs;
-// and
-// where locality matters, on nodes of 8 GPUs with Philly's widths. What is not in the artifact's simulator runs in the
-// engine, with the same cost of a restart.
+// and where locality matters, on nodes of 8 GPUs with Philly's widths. What is not in the artifact's simulator runs in
+// the engine, with the same cost of a restart.
 func palExperiment(ctx context.Context, w io.Writer, o Options) error {
 	parts, err := palParts(ctx, o)
 	if err != nil {
@@ -83,8 +82,7 @@ func palExperiment(ctx context.Context, w io.Writer, o Options) error {
 }
 
 // palPublished are the published ratios, of the abstract and, fig10, of the artifact's README. Against what the
-// abstract
-// compares, and what it calls utilisation, is not known to us.
+// abstract compares, and what it calls utilisation, is not known to us.
 var palPublished = map[string]float64{"abstract_pal_geomean_jct": 0.58, "abstract_pal_utilisation": 1.28,
 	"abstract_pal_makespan":                0.53,
 	"fig10_pal_avg_jct_over_packed_sticky": 0.57, "fig10_pm_first_avg_jct_over_packed_sticky": 0.60}

@@ -123,9 +123,8 @@ var palModels = []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet
 const palJobs = 2000
 
 // drawPhilly draws jobs with Philly's widths and durations, cut at a day, models evenly, for 16 nodes of 8 GPUs. Scores
-// spread as the
-// medians measured on Frontera: for class A 4 % of the GPUs take 1.10 to 1.15 times as long and the others differ by
-// 2.5 %, for B and C by 0.4 %, for D by 0.06 %.
+// spread as the medians measured on Frontera: for class A 4 % of the GPUs take 1.10 to 1.15 times as long and the
+// others differ by 2.5 %, for B and C by 0.4 %, for D by 0.06 %.
 func drawPhilly(seed uint64, load float64) palDraw { return drawPhillyJobs(seed, load, palJobs) }
 
 func drawPhillyJobs(seed uint64, load float64, jobs int) palDraw {

@@ -12,10 +12,9 @@ import (
 )
 
 // Ensure that the means over the eight workloads of Fig. 10 are those published, average JCT over packed-sticky: PAL 43
-// %
-// less, PM-First 40 % less (ours to a point: 41 %), in the artifact's simulator; that they are nearly so on our runtime
-// model, with restarts that cost; and that scores that last leave a few per cent of it.
-// Reference: SC'24 artifact, README; specs of the medians: measured Longhorn GPUs.
+// % less, PM-First 40 % less (ours to a point: 41 %), in the artifact's simulator; that they are nearly so on our
+// runtime model, with restarts that cost; and that scores that last leave a few per cent of it. Reference: SC'24
+// artifact, README; specs of the medians: measured Longhorn GPUs.
 func TestPALPublishedMeans(t *testing.T) {
 	parts, err := palDataParts(context.Background(), Options{Data: shareddata.DataDir(t), Seeds: 3})
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 )
 
 // Ensure that faults are where they are said to be: one a day, in its first half, over on the same day, as bad and as
-// long as
-// the scenario says, and the same again for the same seed.
+// long as the scenario says, and the same again for the same seed.
 func TestFaults(t *testing.T) {
 	const day = sched.Time(24 * time.Hour)
 	for i := range scenarios {
@@ -41,8 +40,7 @@ func TestFaults(t *testing.T) {
 }
 
 // Ensure that a run is the same twice, that the watcher finds faults that jobs meet and the oracle loses less than who
-// does
-// not know, and that the table is in 80 columns and says what it rests on.
+// does not know, and that the table is in 80 columns and says what it rests on.
 func TestStragglersOutput(t *testing.T) {
 	d := drawPhillyJobs(1, stragglerLoad, 700)
 	faults := scenarios[1].draw(1, 2)

@@ -263,8 +263,7 @@ type end struct {
 }
 
 // howEnded returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more.
-// What
-// the run directory says may be the job's own word: it is believed as far as it can be so, and nothing is given on
+// What the run directory says may be the job's own word: it is believed as far as it can be so, and nothing is given on
 // before finish has seen that no process is left.
 func (a *attempt) howEnded() *end {
 	lock, err := a.d.o.State.Begin(int32(a.job), a.number)

@@ -9,8 +9,7 @@ import (
 )
 
 // Ensure that the penalty is for a preemption alone: who cancels a job is given the work it has done, at once or after
-// a
-// delay.
+// a delay.
 func TestPenaltyOfPreemptionOnly(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Second} {
 		for why, want := range map[sched.Outcome]time.Duration{sched.Preempted: 2 * time.Second,

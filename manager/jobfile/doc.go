@@ -15,7 +15,7 @@
 //	                                                        # file, read at each start
 //	    inherit_env: false          # true: it has the environment of the shell that it is submitted from
 //	    gpus: {min: 1, max: 8, default: 4}  # or a number, default 1; min is 1 and default is max unless given
-//	    # samples; default: the job's own affair. The learning rate follows from global_min on by none, linear, sqrt or
+//	    # samples; default: the job chooses. The learning rate follows from global_min on by none, linear, sqrt or
 //	    # adascale; default: as the system decides
 //	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256, lr_scaling: sqrt}
 //	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in

@@ -38,8 +38,7 @@ func Inline(command []string, gpus sched.Range, name, dir string) (Job, error) {
 }
 
 // misnamed says why s may not name a job, see nameWanted; "" = it may. Logs written before numbers were refused have
-// jobs
-// of such names, which are reached by their own numbers alone.
+// jobs of such names, which are reached by their own numbers alone.
 func misnamed(s string) string {
 	switch {
 	case s == "" || len(s) > MaxName || strings.Trim(s, nameChars) != "" || strings.Trim(s[:1], "._-") == "" ||

@@ -110,9 +110,8 @@ func (s *Store) Exclude(seq uint64, why string) error {
 const mostQuarantined = 1000
 
 // quarantineDamaged quarantines what is damaged at the end of the log: the last pages that were written. What was
-// damaged
-// in the middle is found when the log is read, and refused; so is a log of which nothing else is left, or more than
-// last writes can have hit.
+// damaged in the middle is found when the log is read, and refused; so is a log of which nothing else is left, or more
+// than last writes can have hit.
 func (s *Store) quarantineDamaged() error {
 	seq, err := s.damagedFrom()
 	if err != nil || seq == 0 {

@@ -128,9 +128,8 @@ func (l *Learner) disturb(id sched.JobID) {
 func (l *Learner) company(g sched.GPUID) []sched.JobID { return slices.Sorted(slices.Values(l.on[g])) }
 
 // neighbours returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is
-// false
-// where it has other company on one GPU than on another: how much the one slows it and how much the other no one can
-// say. GPUs that it has for itself do not slow it.
+// false where it has other company on one GPU than on another: how much the one slows it and how much the other no one
+// can say. GPUs that it has for itself do not slow it.
 func (l *Learner) neighbours(id sched.JobID) (list []sched.JobID, ok bool) {
 	list = []sched.JobID{id}
 	for _, g := range l.jobs[id].gpus {

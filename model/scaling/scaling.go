@@ -1,6 +1,5 @@
 // Package scaling has what a job and its launcher must agree on when the batch size changes: the word for how the
-// learning
-// rate follows it, and how it is divided over GPUs.
+// learning rate follows it, and how it is divided over GPUs.
 package scaling
 
 import "fmt"

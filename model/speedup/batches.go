@@ -11,8 +11,8 @@ type Batched interface {
 	Source
 	// Within is Chain for a job that may take batch sizes within limits alone, whatever its own are.
 	Within(v *sched.View, j sched.JobID, limits sched.BatchRange) (c Chain, phase int, done float64)
-	// BatchSizes returns the batch sizes that a job may be given, ascending, within its own limits; none if they are
-	// its own affair. The slice is not to be changed.
+	// BatchSizes returns the batch sizes that a job may be given, ascending, within its own limits; none if it
+	// chooses them itself. The slice is not to be changed.
 	BatchSizes(spec *sched.JobSpec) []int
 	// Gain returns what an update of so many samples is worth now, against one of the smallest batch size; 0 = unknown.
 	Gain(v *sched.View, j sched.JobID, batch int) float64

@@ -22,8 +22,8 @@ type Stage struct {
 	Law  Law
 }
 
-// Stages is an App of which only speedups are known: batch sizes are its own affair, nodes make no difference. Its unit
-// of progress is a second at speedup 1.
+// Stages is an App of which only speedups are known: it chooses batch sizes itself, nodes make no difference. Its
+// unit of progress is a second at speedup 1.
 type Stages []Stage
 
 var _ App = Stages(nil)

@@ -71,7 +71,7 @@ type pool struct {
 	made     []made // by stage: what it was last made of
 }
 
-// cell is a way to have run. Batch 0 = the job's own affair.
+// cell is a way to have run. Batch 0: the job chooses it.
 type cell struct{ gpus, nodes, batch int32 }
 
 func (c cell) compare(d cell) int {

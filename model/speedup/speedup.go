@@ -39,7 +39,7 @@ type Phase struct {
 // and have holes.
 type Curve struct {
 	Speed []float64 // 0 = not possible
-	Batch []int32   // global batch size; nil, or 0, = the job's own affair
+	Batch []int32   // global batch size; nil, or 0: the job chooses it
 	Accum []int16   // micro-batches per update; nil = 1
 }
 

@@ -38,7 +38,7 @@ type attempt struct {
 	source source
 	ref    float64 // level of a healthy step, if source says so
 	weight int     // reports behind ref, as far as they are this job's own
-	dead   float64 // deviations up to here are chance, or no one's affair
+	dead   float64 // deviations up to here are chance, or too small to matter
 	up     float64 // CUSUM of too long
 	down   float64 // CUSUM of too short
 	rise   sched.Time

@@ -87,10 +87,9 @@ func (c *Claim) report(say func(sched.Fact)) {
 const mostCells = 1 << 20
 
 // report says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more
-// and
-// one less would make of it: +Inf where someone would have to leave. Then what each GPU is worth that there might be,
-// P(J, K) - P(J, K-1), from the first beyond the fewest of all up to twice those there are, where that is no table too
-// large.
+// and one less would make of it: +Inf where someone would have to leave. Then what each GPU is worth that there might
+// be, P(J, K) - P(J, K-1), from the first beyond the fewest of all up to twice those there are, where that is no table
+// too large.
 func (s *Sum) report(_ *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
 	c := &claims[i]
 	if c.Move != 1 {

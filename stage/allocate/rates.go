@@ -39,7 +39,7 @@ type LRRule uint8
 
 // Rules. All are factors on the learning rate at the smallest batch size; see model/speedup.
 const (
-	LRNone     LRRule = iota // the job's own affair
+	LRNone     LRRule = iota // the job chooses it
 	LRLinear                 // linear in the batch size
 	LRSqrt                   // by its square root
 	LRAdaScale               // by what an update is worth, where that is known
@@ -163,7 +163,7 @@ func (r *Rates) config(v *sched.View, c *Claim, width int) sched.Config {
 	return conf
 }
 
-// lrScale returns the factor on the learning rate with a batch size, 0 = the job's own affair.
+// lrScale returns the factor on the learning rate with a batch size, 0: the job chooses it.
 func (r *Rates) lrScale(v *sched.View, j sched.JobID, batch int32) float32 {
 	b, known := r.Curves.(speedup.Batched)
 	start := int(v.Jobs[j].Spec.Batch.Min)

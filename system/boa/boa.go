@@ -3,7 +3,7 @@
 //
 // It decides how many GPUs to rent and how wide each job runs, from one price of GPU time: a job takes the widths that
 // make its own delay, plus the price of what it holds, least. No one queues; the size of the cluster follows from the
-// widths. Batch sizes are the jobs' own affair, as in AdaptDL, which changes them without a restart.
+// widths. Jobs choose their batch sizes, as in AdaptDL, which changes them without a restart.
 //
 // The paper's text was not at hand beyond its abstract: the theory is that of the authors' earlier paper (EPEW 2024,
 // arXiv 2406.15560), the running of it that of their code. See docs/papers/boa.md.

@@ -10,9 +10,8 @@ import (
 )
 
 // Ensure that the response is that of the curves, whatever the rates: widths are 1/price where s = k^0.5, and GPU time
-// their root; at
-// prices at which all widths are the least, or the largest, there is none, and none is known before anything arrived.
-// Reference: specs of BOA, section 4.1.
+// their root; at prices at which all widths are the least, or the largest, there is none, and none is known before
+// anything arrived. Reference: specs of BOA, section 4.1.
 func TestResponse(t *testing.T) {
 	root := &speedup.Throughputs{Batches: []int{1}, Worth: speedup.Samples{3600}, Rates: [][]float64{nil}}
 	for k := 1; k <= 64; k++ {

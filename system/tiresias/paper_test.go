@@ -246,10 +246,8 @@ func TestDemotedAtTheThreshold(t *testing.T) {
 
 // Ensure that a job is promoted to the first queue when it has waited knob times as long as it ran, both since its last
 // promotion, and that both clocks start again then. With knob 1/2 and limit 4, on one GPU: a runs 0-4 and is promoted
-// at
-// 6 behind b, which runs 4-8; a runs 8-12, because its four seconds count again, and is promoted at 14 after two more
-// of
-// waiting; b, promoted at 10, runs 12-14. Reference: Gu et al., NSDI'19, PROMOTEKNOB.
+// at 6 behind b, which runs 4-8; a runs 8-12, because its four seconds count again, and is promoted at 14 after two
+// more of waiting; b, promoted at 10, runs 12-14. Reference: Gu et al., NSDI'19, PROMOTEKNOB.
 func TestPromotionResetsBothClocks(t *testing.T) {
 	tr := traceOf(job("a", 0, 1, 9, ""), job("b", 0, 1, 6, ""))
 	d := &diary{}

@@ -295,8 +295,7 @@ func (s State) SetEpoch(epoch int64) error {
 const Unreadable = ".unreadable"
 
 // Quarantine gives what is at a name in the folder another one, in place of what had that before: it cannot be read,
-// and
-// is written again.
+// and is written again.
 func (s State) Quarantine(name string) error {
 	path := filepath.Join(string(s), name)
 	if err := os.RemoveAll(path + Unreadable); err != nil {

@@ -28,8 +28,8 @@ conf_dir = '%s'
 
 const noNetwork = `{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}`
 
-// kubeletConfig: no one but the API server is served, and that on the loopback; disks, memory and swap of the machine
-// are its own affair.
+// kubeletConfig: no one but the API server is served, and that on the loopback; it does not look after disks, memory
+// and swap of the machine.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: 127.0.0.1
