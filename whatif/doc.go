@@ -6,6 +6,6 @@
 // system and the simulator go on from there, and throws the fork away. Nothing is touched that lives. A Moment may be
 // used by several goroutines at once if its System may.
 //
-// It does no I/O, reads no clock, starts no goroutine and draws from seeds alone, so that the same question about the same moment has the
-// same answer.
+// It does no I/O, reads no clock, starts no goroutine and draws from seeds alone, so that the same question
+// about the same moment has the same answer.
 package whatif
