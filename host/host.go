@@ -34,6 +34,9 @@ type Options struct {
 	History func(s *Start) (eventlog.Sink, error)
 	// Meters returns the sinks that hear last, for a start; nil: there are none.
 	Meters func(s *Start) []eventlog.Sink
+	// Held returns why a job is paused though its user does not want that; "": it is not. It is called by the goroutine
+	// that decides. nil: no job is.
+	Held func(id sched.JobID) string
 	// Hidden: no one asks how jobs stand, so that no board is kept.
 	Hidden bool
 

@@ -23,6 +23,7 @@ type WhyOptions struct {
 type Answer struct {
 	View    *sched.View // of that instant, a copy, for reading
 	Waiting explain.Waiting
+	Held    string // why it is paused though its user does not want that; "" = it is not
 	// Unmeasured: it runs, and is kept at its width because nothing is known of its speed at others.
 	Unmeasured bool
 	Guessed    bool                  // it runs at a speed that was never measured on such GPUs, nor reported by it yet
@@ -78,6 +79,9 @@ func (a *Answer) foresee(ctx context.Context, o *outlook, m Moment, id sched.Job
 func (a *Answer) stand(h *Host, v *sched.View, id sched.JobID) {
 	dec, f := h.now.Load().Decider, h.o.Forecaster
 	a.Waiting = pipeline.Why(v, dec, id)
+	if h.o.Held != nil && a.Waiting.Code == explain.WaitPaused {
+		a.Held = h.o.Held(id)
+	}
 	a.Facts = facts(v, dec, id)
 	if v.Job(id).Attempt == sched.Running {
 		a.Unmeasured = h.Brief(v).Unmeasured(id)

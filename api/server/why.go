@@ -85,6 +85,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {
 		answer.Sentence = why
 	}
+	if a.Held != "" {
+		answer.Sentence = a.Held
+	}
 	if r, able := s.o.Site.(Remarker); able {
 		if answer.Remark = r.Remark(id); answer.Remark != "" && a.View.Job(id).State == sched.Held {
 			answer.Sentence = "is held: " + answer.Remark

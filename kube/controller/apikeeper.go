@@ -112,6 +112,14 @@ func (k *keeper) Due() sched.Time {
 	return at
 }
 
+// whyHeld returns why a job is held; "": it is not.
+func (k *keeper) whyHeld(id sched.JobID) string {
+	if k.store == nil {
+		return ""
+	}
+	return k.store.whyHeld(id)
+}
+
 // Close does nothing: the API stays.
 func (k *keeper) Close() error { return nil }
 

@@ -66,7 +66,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.o.Metrics.standing.Store(nil)
 	k := &keeper{c: c}
 	o := host.Options{Store: k, System: k.system, Driver: k.drive, Log: c.o.Log, Hidden: c.o.Host == nil,
-		Started: c.begun, Ended: c.ended,
+		Started: c.begun, Ended: c.ended, Held: k.whyHeld,
 		Meters:  func(s *host.Start) []eventlog.Sink { return []eventlog.Sink{newMeter(c.o.Metrics, s.View)} },
 		Decided: func(ns int64) { c.o.Metrics.decisionTook.Observe(float64(ns) / 1e9) }}
 	if c.o.Record != nil {

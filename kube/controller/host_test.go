@@ -75,3 +75,46 @@ func TestHostAnswers(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that who asks why a job waits that is held hears why, and not that its user suspended it.
+func TestHostKnowsHeldJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"))
+		for _, name := range []string{"held", "rests"} {
+			j := typed(name)
+			j.Spec.Suspend = true
+			if err := api.Create(t.Context(), j); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var setup Setup
+		hosts := make(chan *host.Host, 1)
+		c := New(Options{Client: api, Reader: api, Namespace: "trainyard", Clock: time.Now,
+			Log:  slog.New(slog.NewTextHandler(t.Output(), nil)),
+			Held: func() error { return nil }, Host: func(h *host.Host) { hosts <- h },
+			Driver: func(s Setup) (Driver, error) {
+				setup = s
+				return driver.New(driver.Options{Client: api, Reader: api, Queue: driverobserver.NewQueue(),
+					Origin: s.Origin, Mode: s.Policy.Mode, StartTimeout: 10 * time.Minute, Types: s.Type,
+					NewType: s.NewType}), nil
+			}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		over := make(chan error, 1)
+		go func() { over <- c.Run(ctx) }()
+		h := <-hosts
+		time.Sleep(time.Second)
+		if err := h.Look(ctx, func(*sched.View) { setup.Held(0, "exceeded quota") }); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range []string{"held: exceeded quota", ""} {
+			a, err := h.Why(ctx, sched.JobID(id), host.WhyOptions{})
+			if err != nil || a.Waiting.Code != explain.WaitPaused || a.Held != want {
+				t.Errorf("job %d: %+v, %v, want %q", id, a, err, want)
+			}
+		}
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}

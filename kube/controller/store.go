@@ -279,8 +279,8 @@ func (s *store) reason(id sched.JobID, why explain.Waiting) string {
 	if j.Attempt == sched.Stopping && len(j.Target) == 0 && !j.Cancel && !j.Paused {
 		said = "is being stopped: " + s.preemptor(id, j.GPUs)
 	}
-	if mine.hold != "" && j.Paused && !j.HoldsDevices() {
-		return heldBecause + cut(mine.hold, mostTrouble)
+	if held := s.whyHeld(id); held != "" {
+		return held
 	}
 	return explained(said, j, mine.trouble, mine.delay)
 }

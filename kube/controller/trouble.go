@@ -34,6 +34,15 @@ func (s *store) holds(id sched.JobID, why string) {
 	}
 }
 
+// whyHeld returns why a job is held, for people; "": it is not.
+func (s *store) whyHeld(id sched.JobID) string {
+	j, mine := &s.v.Jobs[id], s.jobs[id]
+	if mine == nil || mine.hold == "" || !j.Paused || j.HoldsDevices() {
+		return ""
+	}
+	return heldBecause + cut(mine.hold, mostTrouble)
+}
+
 // holdOf returns why a job is held, as the reason says that an earlier leader wrote.
 func holdOf(reason string, j *sched.Job) (why string) {
 	if j.Paused && j.State == sched.Held {
