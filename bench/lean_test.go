@@ -263,11 +263,11 @@ func (l *lean) emit(r int32, kind leanKind) {
 }
 
 func (l *lean) pushEnd(e leanEnd) {
-	h := append(l.ends, e)
+	l.ends = append(l.ends, e)
+	h := l.ends
 	for i := len(h) - 1; i > 0 && h[i].before(h[(i-1)/2]); i = (i - 1) / 2 {
 		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
 	}
-	l.ends = h
 }
 
 func (e leanEnd) before(o leanEnd) bool { return e.at < o.at || e.at == o.at && e.job < o.job }
