@@ -39,7 +39,8 @@ func (r remedied) use(ctx context.Context, in *remedyInput) (api.Remedied, error
 	return api.Remedied{Schema: "trainyard.remedied/v1", Remedy: doc, Job: job}, err
 }
 
-// again looks for the remedies of a job at this moment, and returns the one that is named.
+// again looks for the remedies of a job at this moment, and returns the one that is named. Under If-Match the job must
+// stand as it was seen.
 func (r remedied) again(ctx context.Context, id sched.JobID, name string) (*whatif.Remedy, api.Remedy, error) {
 	done, err := r.s.think(ctx)
 	if err != nil {
@@ -49,6 +50,11 @@ func (r remedied) again(ctx context.Context, id sched.JobID, name string) (*what
 	a, err := r.s.o.Host.Why(ctx, id, WhyOptions{Remedies: retrying})
 	if err != nil {
 		return nil, api.Remedy{}, err
+	}
+	if tag := callerOf(ctx).seen; tag != "" {
+		if stands := tag.refuse(id, a.View.Job(id), false); stands != nil {
+			return nil, api.Remedy{}, stands
+		}
 	}
 	x := whyWriter{Renderer: r.s.says(a.View), a: a, id: id}
 	if a.Remedies != nil {
@@ -68,7 +74,7 @@ func (r remedied) carryOut(ctx context.Context, id sched.JobID, m *whatif.Remedy
 	who, world := callerOf(ctx).who, r.s.o.Site
 	switch m.Change {
 	case whatif.OtherGPUs:
-		return world.Change(ctx, who, id, func(c *sched.JobChange) { c.GPUs = m.Spec.GPUs })
+		return world.Change(onlyIfSeen(ctx), who, id, func(c *sched.JobChange) { c.GPUs = m.Spec.GPUs })
 	case whatif.RequeueOther:
 		right := site.Right{Operation: "requeue", Least: api.User, Own: true, Job: m.Requeue,
 			Owner: func(ctx context.Context) (string, error) { return r.s.ownerOf(ctx, m.Requeue) }}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -108,7 +109,8 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// Ensure that a remedy of why is tried again and carried out, and that one that helps no more is refused.
+// Ensure that a remedy of why is tried again and carried out, and that one that helps no more is refused, as one is of
+// a job that does not stand as it was seen.
 func TestRemedyIsTriedAgain(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.submit("jobs: [{name: wide, gpus: 2, command: [sleep, 1h]}]")
@@ -129,6 +131,17 @@ func TestRemedyIsTriedAgain(t *testing.T) {
 	if _, err := r.client.Remedy(t.Context(), "waits", "gpus:3"); !errors.Is(err, api.ErrNoHelp) ||
 		!strings.Contains(err.Error(), `remedy "gpus:3" no longer helps`) {
 		t.Errorf("%v, want it refused: no longer helps", err)
+	}
+	path, body := fmt.Sprintf("/v1/jobs/%d/remedy", doc.Job.ID), fmt.Appendf(nil, `{"id": %q}`, id)
+	resp, err := r.client.Do(t.Context(), http.MethodPost, path, body, http.Header{"If-Match": {`"7-running"`}})
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if !errors.Is(err, api.ErrChanged) {
+		t.Errorf("of a job that stands otherwise than it was seen: %v, want %v", err, api.ErrChanged)
+	}
+	if j, failed := r.client.Job(t.Context(), "waits"); failed != nil || j.State != "waiting" || j.Min != 2 {
+		t.Errorf("%+v, %v, want it to wait for 2", j, failed)
 	}
 	used, err := r.client.Remedy(t.Context(), "waits", id)
 	if err != nil || used.Remedy.ID != id || used.Schema != "trainyard.remedied/v1" {
