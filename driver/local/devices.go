@@ -98,10 +98,10 @@ func (w *deviceWatch) inventory(known []device.Device) error {
 			return err
 		}
 	case errors.Is(missing, fs.ErrNotExist):
-		w.list = device.Grouped(found)
 		if len(found) == 0 {
 			return errNoDevices
 		}
+		w.list = firstList(known, found)
 		if err := w.folder.Save(name, w.list); err != nil {
 			return err
 		}
@@ -119,6 +119,17 @@ func (w *deviceWatch) inventory(known []device.Device) error {
 		}
 	}
 	return w.admit(found)
+}
+
+// firstList returns the devices of a folder that has no list of them. Their numbers are those of the log, if one was
+// restored or the list was removed: those that are not there are missing. On a machine that has as many devices, none
+// of which the log knows, they take the numbers of those.
+func firstList(known, found []device.Device) []device.Device {
+	same := func(d device.Device) bool { return has(found, d.Name) }
+	if len(found) < len(known) || slices.ContainsFunc(known, same) {
+		return detailed(known, found)
+	}
+	return device.Grouped(found)
 }
 
 // relist sets a list that cannot be read aside, and makes it again of the devices that the log knows.

@@ -114,6 +114,53 @@ func TestDevicesChange(t *testing.T) {
 	}
 }
 
+// Ensure that a folder whose log was restored, or whose list of devices was removed, keeps the numbers of the log, also
+// where the machine has fewer devices or has them in another order: those that are not there are missing.
+func TestDevicesOfALogWithoutList(t *testing.T) {
+	t.Parallel()
+	const missing = int32(sched.GPUMissing)
+	a, b, c := gpu("A", "h", 80), gpu("B", "h", 80), gpu("C", "h", 80)
+	for _, test := range []struct {
+		name  string
+		found []device.Device
+		list  []string
+		want  [][2]int32
+	}{
+		{"fewer", []device.Device{a}, []string{"A", "B"}, [][2]int32{{1, missing}}},
+		{"fewer, and another", []device.Device{c}, []string{"A", "B", "C"}, [][2]int32{{0, missing}, {1, missing}}},
+		{"another order, and one more", []device.Device{c, b, a}, []string{"A", "B", "C"}, nil},
+		{"none that is known", []device.Device{c, gpu("D", "h", 80)}, []string{"C", "D"}, nil},
+	} {
+		state := engine.NewState(eventlog.Header{})
+		first, err := on(t, folder(t), 1, pair())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := take(t, first, *state.View())
+		for i := range h.events {
+			state.Apply(&h.events[i])
+		}
+		restored := folder(t)
+		d, err := New(Options{State: stateOf(restored), Epoch: 2, Origin: time.Now(), Node: "here",
+			Devices: device.NewFake(test.found...), Shim: shimOf(t), Known: []device.Device{a, b}})
+		if err != nil {
+			t.Fatal(test.name, err)
+		}
+		t.Cleanup(d.Close)
+		h = take(t, d, *state.View())
+		if got := h.changes(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+		var names []string
+		for i := range d.dev.list {
+			names = append(names, d.dev.list[i].Name)
+		}
+		if !slices.Equal(names, test.list) {
+			t.Errorf("%s: devices %v, want %v", test.name, names, test.list)
+		}
+	}
+}
+
 // Ensure that a machine without devices is refused, and a list of devices that cannot be read is reported.
 func TestNoDevices(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ type Options struct {
 	Origin  time.Time  // the instant that is time 0
 	Node    string     // name of this machine
 	Devices device.Backend
-	Known   []device.Device // by GPUID, as far as the log knows them: for where the list of the folder cannot be read
+	Known   []device.Device // by GPUID, as far as the log knows them: for a folder whose list is gone or unreadable
 	Types   []string        // of GPUs, by the TypeID that the log's header gives them; nil = in order of the devices
 	// Jobs are submitted by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
