@@ -409,11 +409,13 @@ func (s *State) ordered(e *sched.Event) {
 			s.few.Give(j)
 		}
 		j.SetBase(j.Work)
+		j.SetOwnStop(false)
 		j.GPUs = s.sets.CopyOf(j.Target)
 		hold(&s.view, j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
 		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
 		j.Attempt = sched.Stopping
+		j.SetOwnStop(j.Paused)
 	case sched.WatchEpochs:
 		j.Watched = e.Value != 0
 	case sched.Adjust:

@@ -114,3 +114,53 @@ func TestDoneStaysDone(t *testing.T) {
 		t.Errorf("%d times refused, done %v, want some and all", refused, over)
 	}
 }
+
+// Ensure that a job that its user pauses and lets go on before its attempt has stopped was not stopped for others, and
+// that one that is stopped for others was, also if its user pauses it and lets it go on meanwhile. It is kept with the
+// state.
+func TestPauseThatIsTakenBackIsNotForOthers(t *testing.T) {
+	tr := &trace.Trace{Jobs: []trace.Job{
+		{Spec: sched.JobSpec{Name: "own", GPUs: sched.Rigid(1)}, Duration: time.Minute},
+		{Spec: sched.JobSpec{Name: "long", GPUs: sched.Rigid(2)}, Duration: time.Hour},
+		{Spec: sched.JobSpec{Name: "slim", GPUs: sched.Rigid(1), Submit: 200 * second}, Duration: time.Minute}}}
+	c, err := cluster.Load("1x2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(at sched.Time, job sched.JobID, c sched.Command) sched.Event {
+		return sched.Event{Time: at * second, Kind: sched.JobCommanded, Job: job, Code: int32(c)}
+	}
+	d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{StopDelay: 10 * time.Second}, Inject: []sched.Event{
+		do(5, 0, sched.PauseJob), do(6, 0, sched.ResumeJob),
+		do(203, 1, sched.PauseJob), do(204, 1, sched.ResumeJob)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := map[sched.JobID]bool{} // whether for others
+	note := sinkFunc(func(v *sched.View, e *sched.Event) {
+		if e.Kind != sched.AttemptEnded || e.Outcome != sched.Preempted {
+			return
+		}
+		text, bad := json.Marshal(v.Jobs[e.Job])
+		var again sched.Job
+		if bad == nil {
+			bad = json.Unmarshal(text, &again)
+		}
+		ended[e.Job] = v.Jobs[e.Job].ForOthers(e.Outcome)
+		if bad != nil || again.ForOthers(e.Outcome) != ended[e.Job] {
+			t.Errorf("job %d: a copy says otherwise, %v", e.Job, bad)
+		}
+	})
+	dec := pipeline.New(pipeline.Stages{Order: order.FewestGPUs{}, Place: place.Count{}, Preempt: true})
+	s := engine.NewState(eventlog.Header{})
+	if err = engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{note}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(ended) != 2 || ended[0] || !ended[1] {
+		t.Errorf("stopped for others: %v, want job 1 alone", ended)
+	}
+	own, long := s.View().Jobs[0].Loss(), s.View().Jobs[1].Loss()
+	if own.Stops != 0 || own.Work != 0 || long.Stops != 1 {
+		t.Errorf("own lost %+v, long %+v", own, long)
+	}
+}

@@ -330,7 +330,10 @@ func shown(v *sched.View) string {
 	for i := range x.Jobs {
 		j := &x.Jobs[i]
 		j.Detach()
-		all = append(all, fmt.Sprintf("%+v blocked by %d, runs since %v", j.Loss(), j.BlockedBy(), j.RunSince(v.Now)))
+		free := *j
+		free.Paused, free.Cancel, free.Requeued = false, false, false
+		all = append(all, fmt.Sprintf("%+v blocked by %d, runs since %v, for others %v", j.Loss(), j.BlockedBy(),
+			j.RunSince(v.Now), free.ForOthers(sched.Preempted)))
 		if l := j.Later(); l != nil {
 			all = append(all, fmt.Sprintf("%+v", *l))
 		}
@@ -338,6 +341,7 @@ func shown(v *sched.View) string {
 		j.SetLoss(sched.Loss{})
 		j.SetBlockedBy(0)
 		j.SetRunBefore(0)
+		j.SetOwnStop(false)
 	}
 	return fmt.Sprintf("%+v %v", x, all)
 }

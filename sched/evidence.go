@@ -141,7 +141,7 @@ type Loss struct {
 
 // ForOthers reports whether an attempt of j that ends as o says was stopped for others, not at its user's request.
 func (j *Job) ForOthers(o Outcome) bool {
-	return o == Preempted && !j.Paused && !j.Cancel && !j.Requeued
+	return o == Preempted && !j.Paused && !j.Cancel && !j.Requeued && !j.few().ownStop
 }
 
 // LosesBy returns the work that comes to nothing when the latest attempt of j, whose stop was ordered at WorkFrom if it

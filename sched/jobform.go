@@ -70,7 +70,7 @@ type formWork struct {
 	Rate     float64
 }
 
-// lossForm is the JSON of a Loss, and of when the attempt was ordered.
+// lossForm is the JSON of a Loss, of when the attempt was ordered, and of what its user did.
 type lossForm struct {
 	Work     time.Duration `json:",omitempty"`
 	Stops    int32         `json:",omitempty"`
@@ -79,11 +79,12 @@ type lossForm struct {
 	Claimed  time.Duration `json:",omitempty"`
 	Unproven time.Duration `json:",omitempty"`
 	Requeued time.Duration `json:",omitempty"`
+	OwnStop  bool          `json:",omitempty"`
 }
 
 // MarshalJSON writes all of j.
 func (j Job) MarshalJSON() ([]byte, error) {
-	l := j.Loss()
+	l, few := j.Loss(), j.few()
 	return json.Marshal(&jobForm{
 		formState{j.Spec, j.State, j.Attempt, j.Outcome, j.Paused, j.Cancel, j.Trial, j.Requeued, j.Watched, j.Evidence,
 			j.Up},
@@ -92,7 +93,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		formSets{j.GPUs, j.Live, j.Target, j.Config, j.Want, j.Later()},
 		formTimes{j.Arrived, j.FirstStart, j.LastStart, j.End, j.NotBefore},
 		formWork{j.Service, j.Run, j.Settled, lossForm{l.Work, l.Stops, l.Base, j.Began, l.Claimed, l.Unproven,
-			j.few().requeued}, j.Work, j.WorkFrom, j.Rate}})
+			few.requeued, few.ownStop}, j.Work, j.WorkFrom, j.Rate}})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Fields that it does not know are errors.
@@ -114,6 +115,6 @@ func (j *Job) UnmarshalJSON(b []byte) error {
 		Work: f.Work, WorkFrom: f.WorkFrom, Rate: f.Rate}
 	j.setFew(seldom{later: f.Later, blockedBy: f.BlockedBy,
 		loss:     Loss{f.Loss.Work, f.Loss.Stops, f.Loss.Base, f.Loss.Claimed, f.Loss.Unproven},
-		requeued: f.Loss.Requeued})
+		requeued: f.Loss.Requeued, ownStop: f.Loss.OwnStop})
 	return nil
 }

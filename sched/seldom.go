@@ -9,6 +9,7 @@ type seldom struct {
 	loss      Loss   // by stops for others
 	// how long it had run when it was started again after its user had it requeued
 	requeued time.Duration
+	ownStop  bool // its latest attempt was stopped as its user had paused it
 }
 
 // few returns what j has of seldom.
@@ -133,5 +134,16 @@ func (j *Job) SetRunBefore(d time.Duration) {
 	}
 	s := j.few()
 	s.requeued = d
+	j.setFew(s)
+}
+
+// SetOwnStop says whether the latest attempt of j was stopped because its user had paused it, also if he lets it go on
+// before that has ended: see ForOthers.
+func (j *Job) SetOwnStop(own bool) {
+	if j.seldom == nil && !own {
+		return
+	}
+	s := j.few()
+	s.ownStop = own
 	j.setFew(s)
 }

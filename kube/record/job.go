@@ -59,7 +59,8 @@ type schemed struct {
 func Of(v *sched.View, id sched.JobID, leader int64) Job {
 	j := v.Jobs[id]
 	j.Detach()
-	j.SetRunBefore(0) // no job has a limit of its time here, and earlier readers do not know it
+	j.SetRunBefore(0)   // no job has a limit of its time here, and earlier readers do not know it
+	j.SetOwnStop(false) // nor do they know that
 	r := Job{ID: id, Leader: leader, Version: v.Version, GPUs: names(v, j.GPUs), Target: names(v, j.Target)}
 	j.GPUs, j.Target = nil, nil
 	if j.Later() != nil {
