@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -13,10 +14,30 @@ import (
 // one job count for all.
 const foretoldAgain = time.Minute
 
+// mostForetold is of how many jobs it is known when a forecast was kept, unless more are asked about within a minute.
+const mostForetold = 1 << 12
+
 // foretold keeps forecasts that were given.
 type foretold struct {
 	mu   sync.Mutex
 	last map[sched.JobID]sched.Time // when one of a job was kept
+}
+
+// due reports whether a forecast of a job that is given now may be kept.
+func (f *foretold) due(id sched.JobID, now sched.Time) bool {
+	at, known := f.last[id]
+	return !known || now.Sub(at) >= foretoldAgain
+}
+
+// note remembers that one was kept. What no longer counts is forgotten, as a manager sees millions of jobs.
+func (f *foretold) note(id sched.JobID, now sched.Time) {
+	if len(f.last) >= mostForetold {
+		maps.DeleteFunc(f.last, func(_ sched.JobID, at sched.Time) bool { return now.Sub(at) >= foretoldAgain })
+	}
+	if f.last == nil {
+		f.last = map[sched.JobID]sched.Time{}
+	}
+	f.last[id] = now
 }
 
 // Foretold keeps a forecast that was given, one a job and minute. Nothing depends on it: on a disk that is nearly full
@@ -24,17 +45,14 @@ type foretold struct {
 func (m *Manager) Foretold(f explain.Foretold) {
 	m.foretold.mu.Lock()
 	defer m.foretold.mu.Unlock()
-	if at, known := m.foretold.last[f.Job]; known && f.At.Sub(at) < foretoldAgain || !store.Reserved(m.o.Dir) {
+	if !m.foretold.due(f.Job, f.At) || !store.Reserved(m.o.Dir) {
 		return
 	}
 	if err := m.kept.KeepForecast(f); err != nil {
 		m.o.Log.Warn("a forecast that was given is not kept", "err", err)
 		return
 	}
-	if m.foretold.last == nil {
-		m.foretold.last = map[sched.JobID]sched.Time{}
-	}
-	m.foretold.last[f.Job] = f.At
+	m.foretold.note(f.Job, f.At)
 }
 
 // Forecasts returns those that were given and kept, the oldest first.

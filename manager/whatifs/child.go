@@ -103,7 +103,7 @@ func (c *child) wait(cmd *exec.Cmd, out, words io.Reader, progress func(Progress
 	return bytes.TrimSpace(answer.Bytes()), nil
 }
 
-// listen reads lines of progress, and returns the last of what else is said.
+// listen reads lines of progress, and returns what else is said first: a crash names its cause there.
 func listen(words io.Reader, progress func(Progress)) string {
 	var rest []string
 	lines := bufio.NewReader(words)
