@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -121,7 +122,7 @@ func (f *replayFlags) parts(ctx context.Context, log io.ReadSeeker, path string)
 	list, hash := make([]replayPart, len(began)), new(eventlog.Hash)
 	for i := range list {
 		if list[i], err = f.part(ctx, r, path, began[i], hash); err != nil {
-			return nil, nil, ofLog(ctx, path, err)
+			return nil, nil, ofLog(ctx, path, r.Header().System, err)
 		}
 		if _, err := r.Another(); err != nil {
 			return nil, nil, term.Malformed(err)
@@ -161,13 +162,24 @@ func (f *replayFlags) part(ctx context.Context, r *eventlog.Reader, path string,
 	return p, engine.Replay(ctx, h, r.Part(), dec, o)
 }
 
-// ofLog says of which log an error is.
-func ofLog(ctx context.Context, path string, err error) error {
+// foreknown says of a log that is decided otherwise what a simulation under its system knew and the log does not have;
+// "" = nothing.
+func foreknown(name string) string {
+	s, err := system.Named(name)
+	if err != nil || !strings.Contains(s.Assumes, "work") {
+		return ""
+	}
+	return fmt.Sprintf("\n%s assumes %s: a simulation knows that and its log does not, so that the log of one cannot "+
+		"be replayed", name, s.Assumes)
+}
+
+// ofLog says of which log an error is, which was decided by a system.
+func ofLog(ctx context.Context, path, by string, err error) error {
 	switch astray, coded := (*engine.Divergence)(nil), (*term.CodedError)(nil); {
 	case errors.As(err, &coded):
 		return err
 	case errors.As(err, &astray):
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w%s", path, err, foreknown(by))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
