@@ -41,7 +41,7 @@ func (e Edits) Edit(ctx context.Context, job string, seen SeenJob, to Edit) (doc
 }
 
 // Prioritize gives a job another priority.
-func (e Edits) Prioritize(ctx context.Context, job string, to Priority) (doc Job, err error) {
+func (e Edits) Prioritize(ctx context.Context, job string, to Priority) (doc Edited, err error) {
 	err = e.c.post(ctx, jobPath(job, "priority"), to, &doc)
 	return doc, err
 }

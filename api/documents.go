@@ -173,6 +173,7 @@ type Edited struct {
 	Job    Job      `json:"job"`
 	Now    []string `json:"now" doc:"keys that hold at once"`
 	Next   []string `json:"next" doc:"keys that hold of the next attempt: one has been started"`
+	Notes  []string `json:"notes,omitempty" doc:"what its user may not expect of this system, of the job"`
 }
 
 // Priority is another priority of a job: a number, or one by which it is before or behind another job.

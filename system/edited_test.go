@@ -31,6 +31,9 @@ func TestEditedJobsEnd(t *testing.T) {
 				for range 2 {
 					to := spec
 					to.Model, to.Class, to.Group = []string{"m", "n", ""}[r.IntN(3)], []string{"c", "d"}[r.IntN(2)], "g"
+					to.Share, to.Util = sched.Consent(r.IntN(3)), float32(r.IntN(3))/3
+					to.CPUs, to.MemoryGB, to.GPUMemGB = float32(r.IntN(3)), float32(r.IntN(9)), float32(r.IntN(9))
+					to.Epochs, to.Batch = int32(5+r.IntN(9)), sched.BatchRange{Min: 8, Max: int32(8 << r.IntN(3))}
 					c := to.Change()
 					c.GPUs, c.Spec = sched.Rigid(1+r.IntN(2)), &to
 					edits = append(edits, sched.Event{Kind: sched.JobChanged, Job: sched.JobID(i), Change: &c,
@@ -45,6 +48,9 @@ func TestEditedJobsEnd(t *testing.T) {
 			c, err := cluster.Load("2x2")
 			if err != nil {
 				t.Fatal(err)
+			}
+			for n := range c.Nodes {
+				c.Nodes[n].CPUs, c.Nodes[n].MemoryGB, c.Nodes[n].GPUMemGB = 8, 64, 16
 			}
 			d, err := sim.New(tr, c, sim.Options{Inject: edits})
 			if err != nil {

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // editor changes jobs that were submitted.
@@ -26,8 +29,18 @@ func (e editor) edit(ctx context.Context, in *editInput) (doc api.Edited, err er
 	if err != nil {
 		return doc, fmt.Errorf("job %d: %w", c.job, err)
 	}
+	return e.edited(ctx, c.job, now, next)
+}
+
+// edited returns how a job stands, with a note if its priority is new and the system does not look at it.
+func (e editor) edited(ctx context.Context, job sched.JobID, now, next []string) (doc api.Edited, err error) {
 	doc = api.Edited{Schema: "trainyard.edited/v1", Now: append([]string{}, now...), Next: append([]string{}, next...)}
-	doc.Job, err = e.s.one(ctx, c.job)
+	if doc.Job, err = e.s.one(ctx, job); err != nil || !slices.Contains(now, "priority") {
+		return doc, err
+	}
+	if h := e.s.o.Host.Header(); !system.LooksAtPriority(&h) {
+		err = e.s.o.Host.Look(ctx, func(v *sched.View) { doc.Notes = text.Unranked(v.Job(job), h.System) })
+	}
 	return doc, err
 }
 
@@ -37,7 +50,7 @@ type priorityInput struct {
 }
 
 // prioritize gives a job another priority.
-func (e editor) prioritize(ctx context.Context, in *priorityInput) (doc api.Job, err error) {
+func (e editor) prioritize(ctx context.Context, in *priorityInput) (doc api.Edited, err error) {
 	c, given := callerOf(ctx), 0
 	for _, is := range []bool{in.Body.Priority != nil, in.Body.Above != "", in.Body.Below != ""} {
 		if is {
@@ -55,7 +68,7 @@ func (e editor) prioritize(ctx context.Context, in *priorityInput) (doc api.Job,
 	if err != nil {
 		return doc, fmt.Errorf("job %d: %w", c.job, err)
 	}
-	return e.s.one(ctx, c.job)
+	return e.edited(ctx, c.job, []string{"priority"}, nil)
 }
 
 // rank gives a job a priority, if the one who asks may: to lower it, he may.

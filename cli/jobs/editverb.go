@@ -80,7 +80,11 @@ func editText(doc *api.Edited) string {
 	if len(doc.Next) > 0 {
 		parts = append(parts, strings.Join(doc.Next, ", ")+" from its next attempt on")
 	}
-	return client.JobTitle(&doc.Job) + " is changed: " + strings.Join(parts, ", ") + "\n"
+	text := client.JobTitle(&doc.Job) + " is changed: " + strings.Join(parts, ", ") + "\n"
+	for _, note := range doc.Notes {
+		text += client.JobTitle(&doc.Job) + " " + note + "\n"
+	}
+	return text
 }
 
 // editedKeys returns the keys of a job to be changed as a mapping in YAML; "" = none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,12 @@ place before another's job, takes the role admin, or serve --user-priority.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s has priority %d%s\n", client.JobTitle(&doc), doc.Priority,
-				moved(before, startOf(cmd.Context(), c, strconv.Itoa(doc.ID)), time.Now()))
+			if title := client.JobTitle(&doc.Job); len(doc.Notes) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", title, strings.Join(doc.Notes, "; "))
+			} else {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s has priority %d%s\n", title, doc.Job.Priority,
+					moved(before, startOf(cmd.Context(), c, strconv.Itoa(doc.Job.ID)), time.Now()))
+			}
 			return nil
 		}),
 	}

@@ -62,7 +62,7 @@ def main(state, binary, jobs):
     for since in (0, 3600):
         rows = c.usage(by=["user", "model"], since=since)["rows"]
         assert sum(row["jobs"] for row in rows) >= jobs, rows
-    assert c.priority(long, -1)["priority"] == -1
+    assert c.priority(long, -1)["job"]["priority"] == -1
     refused(trainyard.TrainyardError, "colour", lambda: c.edit(long, colour="red"))
     assert c.why(long)["job"]["id"] == long and len(c.nodes()["gpus"]) == 2
     c.cancel(long)

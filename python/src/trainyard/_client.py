@@ -154,9 +154,9 @@ class Client:
         """Changes keys of a job, as those of job files, all of them or none. Says which hold at once."""
         return cast(Edited, self._ask("POST", _path(job) + "/edit", {"keys": json.dumps(keys)}))
 
-    def priority(self, job: Union[int, str], priority: int) -> Job:
+    def priority(self, job: Union[int, str], priority: int) -> Edited:
         """Gives a job another priority."""
-        return cast(Job, self._ask("POST", _path(job) + "/priority", {"priority": priority}))
+        return cast(Edited, self._ask("POST", _path(job) + "/priority", {"priority": priority}))
 
     def usage(self, by: Sequence[str] = ("user",), since: float = 0) -> Usage:
         """What jobs used in the last seconds, 0 = ever, in rows by day, user, group, model or job."""

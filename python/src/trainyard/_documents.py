@@ -261,11 +261,15 @@ class Job(_Job, _JobWords, total=False):
     why: str
 
 
-class Edited(TypedDict):
+class _Edited(TypedDict):
     job: Job
     next: Optional[List[str]]
     now: Optional[List[str]]
     schema: str
+
+
+class Edited(_Edited, total=False):
+    notes: Optional[List[str]]
 
 
 class ErrorDetail(TypedDict, total=False):
