@@ -4,6 +4,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,7 +137,10 @@ func (b *browser) show(path string) {
 // until waits until an expression is true.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
+	err := errors.New("Cannot find context: none was asked")
+	for err != nil && b.ctx.Err() == nil && strings.Contains(err.Error(), "Cannot find context") { // another page came
+		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
+	}
 	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}

@@ -117,4 +117,22 @@ func TestCalibration(t *testing.T) {
 	b.until(`document.querySelector("main").innerText.includes("Power is not measured here")`)
 	b.shot("live-energy")
 	h.own(b)
+	h.anotherSystem(b)
+}
+
+// anotherSystem has another system go on, and looks whether the report of the log names both.
+func (h *host) anotherSystem(b *browser) {
+	h.t.Helper()
+	_ = h.serves.Process.Kill()
+	_ = h.serves.Wait()
+	h.flags = []string{"--system", "fifo"}
+	h.start()
+	h.submit("jobs: [{name: after, gpus: 4, command: ['true']}]")
+	h.await("it is done", func() bool { list := h.jobs(); return list[len(list)-1].State == "done" })
+	b.show(report(h.t, "replay", written(h.t, "both.jsonl", string(h.got("/v1/log")))))
+	for _, want := range []string{"tiresias-las, then fifo", "CPU slots", "lost, slot-h"} {
+		if text := value[string](b, `document.querySelector("main").innerText`); !strings.Contains(text, want) {
+			h.t.Errorf("the report says %.900q, want %q in it", text, want)
+		}
+	}
 }

@@ -48,7 +48,8 @@ func BenchmarkLargeReport(b *testing.B) {
 	for b.Loop() {
 		p := open(b, 1280, 900, false)
 		p.do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-			_, failed := chromedp.Call(ctx, performance.Enable, performance.EnableParams{})
+			_, failed := chromedp.Call(ctx, performance.Enable, performance.EnableParams{
+				TimeDomain: performance.EnableTimeDomainThreadTicks})
 			return failed
 		}))
 		p.show(path)

@@ -260,12 +260,13 @@ function drawOver(c: HTMLCanvasElement, p: Props, v: View, level: Level, pal: Pa
     const x0 = SIDE + (a.start[i] - v.t0) * k, x1 = SIDE + (a.end[i] - v.t0) * k;
     for (let r = a.firstRun[i]; r < a.firstRun[i + 1]; r++) {
       const y = (g.rowOf[a.runFirst[r]] - v.y0) * row, h = row * a.runCount[r];
+      if (y > inner || y + h < 0) continue;
       if (chosen) {
         ctx.strokeStyle = pal.ink;
         ctx.lineWidth = 2;
         ctx.strokeRect(x0, y, Math.max(x1 - x0, 2), h - 1);
       }
-      if (level === "jobs") label(ctx, p, i, Math.max(x0, SIDE), x1, y + row / 2, pal);
+      if (level === "jobs" && row >= 8) label(ctx, p, i, Math.max(x0, SIDE), x1, y + row / 2, pal);
     }
   }
   ctx.restore();

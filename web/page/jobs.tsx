@@ -36,17 +36,18 @@ const columns: Column[] = [
 ];
 
 function sorted(list: number[], c: Column, down: boolean, r: Report, s: System): number[] {
-  const values = list.map((j) => c.value(r, s, j)), order = list.map((_, i) => i), sign = down ? -1 : 1;
-  order.sort((a, b) => {
-    const x = values[a], y = values[b];
-    if (typeof x === "number" && typeof y === "number") {
-      const nx = Number.isNaN(x), ny = Number.isNaN(y);
-      if (nx || ny) return nx === ny ? a - b : nx ? 1 : -1;
-      return sign * (x - y) || a - b;
-    }
-    return sign * (x < y ? -1 : x > y ? 1 : 0) || a - b;
-  });
-  return order.map((i) => list[i]);
+  const order = Uint32Array.from(list.keys()), sign = down ? -1 : 1;
+  if (list.length > 0 && typeof c.value(r, s, list[0]) === "number") {
+    const keys = Float64Array.from(list, (j) => {
+      const x = c.value(r, s, j) as number;
+      return Number.isNaN(x) ? Infinity : sign * x; // what is not known comes last
+    });
+    order.sort((a, b) => keys[a] - keys[b] || a - b); // NaN of two infinite ones, too
+  } else {
+    const words = list.map((j) => c.value(r, s, j));
+    order.sort((a, b) => sign * (words[a] < words[b] ? -1 : words[a] > words[b] ? 1 : 0) || a - b);
+  }
+  return Array.from(order, (i) => list[i]);
 }
 
 export function Jobs({ report }: { report: Report }) {
