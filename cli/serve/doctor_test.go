@@ -1,10 +1,16 @@
 package serve
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/manager/store"
 )
 
 // Ensure that what cannot be planted is judged as it should.
@@ -40,5 +46,34 @@ func TestDoctorJudges(t *testing.T) {
 	}
 	if all := gpuFinding(&api.GPU{State: "in-use"}); all != nil {
 		t.Errorf("%+v of a GPU that is well", all)
+	}
+}
+
+// Ensure that the log of a folder that no one serves is read to its end: one that cannot be is wrong.
+func TestDoctorReadsTheLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	s, err := store.Open(dir)
+	if err == nil {
+		err = errors.Join(s.Begin(eventlog.Header{System: "fifo"}), s.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := (&patient{dir: dir}).folder(); f[0].State != fine {
+		t.Fatalf("%+v, want all to be well", f)
+	}
+	path := filepath.Join(dir, database)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 2048; i < len(b); i++ { // behind what says that it is a database
+		b[i] = 'x'
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := (&patient{dir: dir}).folder(); f[0].State != wrong || !strings.Contains(f[0].Do, "--repair") {
+		t.Errorf("%+v, want the log to be wrong", f)
 	}
 }

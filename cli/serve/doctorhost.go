@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,11 +84,12 @@ func (p *patient) log() []finding {
 		return []finding{{"state", wrong, path + " is no database",
 			"put it back from a backup; the old one is kept as it is"}}
 	}
-	return p.newer()
+	return p.unserved()
 }
 
-// newer says whether a log that no manager serves is of a later version than this program knows.
-func (p *patient) newer() []finding {
+// unserved says what is wrong with a log that no manager serves: that it is of a later version than this program knows,
+// or cannot be read.
+func (p *patient) unserved() []finding {
 	if p.info != nil {
 		return nil
 	}
@@ -95,10 +98,18 @@ func (p *patient) newer() []finding {
 		defer log.Close()
 		_, err = eventlog.NewReader(log, filepath.Join(p.dir, database))
 	}
-	if !errors.Is(err, eventlog.ErrNewer) {
-		return nil // what cannot be read for another reason is for serve to say, and for --repair
+	if err == nil {
+		_, err = io.Copy(io.Discard, log) // each event has a checksum
 	}
-	return []finding{{"state", wrong, term.OneLine(err.Error()), "use the newer Trainyard, or start in another folder"}}
+	switch {
+	case err == nil, errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrOlder), errors.Is(err, store.ErrUnread):
+		return nil
+	case errors.Is(err, eventlog.ErrNewer):
+		return []finding{{"state", wrong, term.OneLine(err.Error()),
+			"use the newer Trainyard, or start in another folder"}}
+	}
+	return []finding{{"state", wrong, term.OneLine(err.Error()),
+		"start serve, which goes on if it can do without; else `trainyard doctor --repair`, or go on from a backup"}}
 }
 
 // disk says how much space is left for log, output and checkpoints.

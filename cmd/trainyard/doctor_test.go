@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/manager/store"
 )
 
 // checked is one finding in the document of doctor --json.
@@ -92,11 +95,29 @@ func writeScript(t *testing.T, path, text string) {
 	}
 }
 
+// emptyLog returns a database as a manager leaves it that had no jobs.
+func emptyLog(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(dir)
+	if err == nil {
+		err = errors.Join(s.Begin(eventlog.Header{System: "fifo"}), s.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, databaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // Ensure that each fault planted in a state folder or the machine is found by its check, and that a healthy one has
 // none.
 func TestDoctorFaults(t *testing.T) {
 	t.Parallel()
-	const log = "SQLite format 3\x00"
+	log := emptyLog(t)
 	for name, c := range map[string]struct {
 		plant       func(t *testing.T, dir string) (env []string)
 		check       string

@@ -231,9 +231,23 @@ func (l *lines) Close() error { return l.rows.Close() }
 // unread is the error about reading a part of the database: ErrUnread, unless the database says that what is there is
 // wrong. A disk or a memory that fails for a moment is no reason to take what was written for false.
 func unread(part string, err error) error {
-	var e *sqlite.Error
-	if errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {
+	if notDatabase(err) {
 		return fmt.Errorf("store: %s: %w", part, err)
 	}
 	return fmt.Errorf("store: %s: %w: %w", part, ErrUnread, err)
+}
+
+// notDatabase reports whether err says that the file is no database, or no longer one.
+func notDatabase(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
+}
+
+// advised is err with what to do about a file that no repair can use.
+func advised(err error) error {
+	if !notDatabase(err) {
+		return err
+	}
+	return fmt.Errorf("%w; put a copy of the file from before back, or go on from a backup in an empty folder by "+
+		"`trainyard serve --restore FILE`: jobs that run here go on to their end", err)
 }

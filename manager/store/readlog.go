@@ -31,8 +31,8 @@ func Read(dir string) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("store: %w", newer(path, have)), db.Close())
 	}
 	if have != version {
-		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard "+
-			"serve` on it", path, have, version), db.Close())
+		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: %w", path, have,
+			version, ErrOlder), db.Close())
 	}
 	s := &Store{db: db}
 	if s.unsummed, _, err = unsummed(db); err != nil {

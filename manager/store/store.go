@@ -25,6 +25,8 @@ var (
 	ErrBusy = errors.New("in use by another trainyard")
 	// ErrFenced says that a later manager has the folder, although we never let go of it.
 	ErrFenced = errors.New("a later trainyard has the folder")
+	// ErrOlder is what to do about a database of a version that this program brings to its own, but does not read.
+	ErrOlder = errors.New("start `trainyard serve` on it")
 	// ErrDamaged says that an event in the log is not what was written.
 	ErrDamaged = errors.New("damaged")
 	// ErrUnreadable says that an event is not written, because it could not be read back.
@@ -54,7 +56,7 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	if err := s.quarantineDamaged(); err != nil {
-		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, advised(err)), s.Close())
 	}
 	return s, nil
 }
@@ -73,7 +75,7 @@ func OpenDamaged(dir string) (*Store, error) {
 	}
 	s := &Store{dir: dir, lock: lock}
 	if err := errors.Join(useSpare(dir), s.open()); err != nil {
-		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, advised(err)), s.Close())
 	}
 	return s, nil
 }

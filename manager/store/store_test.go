@@ -242,7 +242,8 @@ func TestNotOurs(t *testing.T) {
 		{"of something else", "no log of a Trainyard",
 			func(t *testing.T, path string) { execute(t, path, "pragma user_version = 0") }},
 		{"empty", "is empty", func(t *testing.T, path string) { truncate(t, path, 0) }},
-		{"text", "not a database", func(t *testing.T, path string) {
+		{"text", "not a database (26); put a copy of the file from before back, or go on from a backup in an empty " +
+			"folder by `trainyard serve --restore FILE`", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, bytes.Repeat([]byte("once upon a time "), 1000), 0o600); err != nil {
 				t.Fatal(err)
 			}
