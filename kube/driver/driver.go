@@ -39,7 +39,7 @@ type Driver struct {
 	strangers map[types.UID]bool   // pods that use a claim of ours and are none of ours
 	gate      *admission.Gate      // nil: the API server is not asked
 	unsure    map[sched.JobID]bool // jobs that may be given free GPUs alone
-	given     bool                 // one of them was let go, or arrived, in the look under way
+	given     types.UID            // the one that was let go, or arrives, in the look under way
 }
 
 var _ sched.Driver = (*Driver)(nil)

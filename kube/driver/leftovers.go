@@ -84,10 +84,11 @@ func (d *Driver) leftover(tj *v1alpha1.TrainingJob, id sched.JobID, j *sched.Job
 		}
 	}
 	spec, err := jobs.Spec(tj, d.o.Origin, d.o.Types)
-	if err != nil || d.given || d.isLoose(id) || !hasRoom(d.view, spec) {
+	another := d.given != "" && d.given != tj.UID // a job that arrives is asked about twice
+	if err != nil || another || d.isLoose(id) || !hasRoom(d.view, spec) {
 		return hold
 	}
-	d.given = true
+	d.given = tj.UID
 	return jobs.Admission{}
 }
 
@@ -121,7 +122,7 @@ func (d *Driver) leftovers() (keys []observer.Key) {
 			first = id
 		}
 	}
-	if first >= 0 && !d.given && !d.isLoose(first) {
+	if first >= 0 && d.given == "" && !d.isLoose(first) {
 		keys = append(keys, keyOf(&d.view.Jobs[first]))
 	}
 	return keys

@@ -133,6 +133,15 @@ func TestAsksBeforeAJobMayHaveGPUs(t *testing.T) {
 				w.Errorf("%+v", j)
 			}
 		}},
+		{name: "no answer, and room", width: 4, opts: asksOf(noAnswer, nil), test: func(w *world) {
+			w.settle()
+			isHeld(w, false)
+			for i := range w.events {
+				if w.events[i].Kind == sched.JobCommanded {
+					w.Errorf("%+v, want a job that arrives with nothing in its way", w.events[i])
+				}
+			}
+		}},
 		{name: "no answer", width: 4, opts: asksOf(noAnswer, nil), test: func(w *world) {
 			for g := range w.v.GPUs {
 				w.v.GPUs[g].Targets++

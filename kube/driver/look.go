@@ -21,7 +21,7 @@ import (
 func (d *Driver) look(ctx context.Context, keys []observer.Key) []sched.Event {
 	d.inventory.StartLook(d.view)
 	d.pools.StartLook()
-	d.given = false
+	d.given = ""
 	return d.observer.Look(d.clock.now, keys, observer.Steps{
 		Object: func(k observer.Key) (observer.Found, error) { return d.lookAt(ctx, k) },
 		Kind:   func(k observer.Kind) observer.Found { return d.afterKind(ctx, k) },
