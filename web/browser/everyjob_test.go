@@ -64,7 +64,7 @@ func TestEveryJob(t *testing.T) {
 		for here, there := range map[string]string{"gpus": "gpus", "submit_s": "submit_s", "wait_s": "queue_s",
 			"run_s": "run_s", "jct_s": "jct_s", "preemptions": "preemptions"} {
 			x, y := figure(g[here]), figure(w[there])
-			if w["status"] == "finished" && !(math.Abs(x-y) <= 1e-3) { //nolint:staticcheck // NaN is wrong, too
+			if w["status"] == "finished" && !(math.Abs(x-y) <= 1e-3) { // NaN is wrong, too
 				t.Errorf("%s: %s is %v, want %v as in --jobs-out", w["job_id"], here, x, y)
 			}
 		}
