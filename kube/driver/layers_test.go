@@ -20,13 +20,14 @@ type part struct {
 // types. What a part needs to know of another beyond that, the Driver passes to its steps.
 var below = []part{
 	{"observer", nil},
-	{"inventory", []string{"observer"}},
-	{"claims", []string{"observer", "inventory"}},
+	{"devices", nil},
+	{"inventory", []string{"observer", "devices"}},
+	{"claims", []string{"observer", "devices"}},
 	{"jobs", []string{"observer"}},
-	{"writer", []string{"observer", "inventory", "claims"}},
+	{"writer", []string{"observer", "devices", "inventory", "claims"}},
 	{"admission", []string{"observer", "writer"}},
 	{"pools", []string{"observer", "writer"}},
-	{"attempts", []string{"observer", "inventory", "writer"}},
+	{"attempts", []string{"observer", "devices", "inventory", "writer"}},
 }
 
 // Ensure that imports only go down: no part knows the driver, and each no more parts than the table says.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/driver/attempts"
 	"github.com/trainyard/trainyard/kube/driver/claims"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/jobs"
 	"github.com/trainyard/trainyard/kube/driver/observer"
@@ -98,7 +99,7 @@ func isOfOneAttempt(c *resourcev1.ResourceClaim) bool {
 func (d *Driver) lookAtNode(ctx context.Context, name string) (observer.Found, error) {
 	own := d.owner(ctx)
 	seen, err := d.inventory.LookAtNode(ctx, d.api, name, inventory.Around{
-		View: d.view, Foreign: func(id inventory.DeviceID) bool { return d.claims.IsForeign(id, own) },
+		View: d.view, Foreign: func(id devices.ID) bool { return d.claims.IsForeign(id, own) },
 		NewPools: d.pools.Added(),
 		Pool:     func(node *corev1.Node) sched.PoolID { return d.pools.Of(d.view, node) },
 	})
@@ -182,7 +183,7 @@ func (d *Driver) setFinalizer(r jobs.Read, to jobs.Finalizer) {
 func (d *Driver) observe(ctx context.Context, id sched.JobID) (observer.Found, error) {
 	seen, err := d.attempts.Observe(ctx, d.api, id, attempts.Around{
 		View: d.view, Now: d.clock.now, Inventory: d.inventory, Held: d.heldBy,
-		Foreign: func(a *writer.Attempt) (*inventory.Device, bool) { return d.foreignGPU(ctx, a) },
+		Foreign: func(a *writer.Attempt) (*devices.Device, bool) { return d.foreignGPU(ctx, a) },
 	})
 	d.remove(seen.Remove)
 	for _, p := range seen.Force {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/driver/claims"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/sched"
@@ -71,7 +71,7 @@ func (d *Driver) ownsPod(ctx context.Context, key types.NamespacedName, uid type
 }
 
 // foreignGPU returns a GPU of an attempt that others use; ok is false if there is none.
-func (d *Driver) foreignGPU(ctx context.Context, a *writer.Attempt) (g *inventory.Device, ok bool) {
+func (d *Driver) foreignGPU(ctx context.Context, a *writer.Attempt) (g *devices.Device, ok bool) {
 	if !observer.UsesClaims(d.o.Mode) {
 		return nil, false
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/driver/writer"
@@ -22,7 +23,7 @@ type Around struct {
 	// Held returns a claim that keeps an attempt from its devices, other than its own; ok is false if there is none.
 	Held func(*writer.Attempt) (claim types.NamespacedName, ok bool)
 	// Foreign returns a GPU of an attempt that others use; ok is false if there is none.
-	Foreign func(*writer.Attempt) (g *inventory.Device, ok bool)
+	Foreign func(*writer.Attempt) (g *devices.Device, ok bool)
 }
 
 // Seen is what a look at an attempt found, and what is to be written because of it.

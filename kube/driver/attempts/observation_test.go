@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
@@ -74,7 +75,7 @@ func newBench(t *testing.T, change func(*Options)) *bench {
 func (b *bench) lookAtNode(name string) {
 	b.Helper()
 	_, err := b.in.LookAtNode(b.Context(), observer.API{Cache: b}, name, inventory.Around{
-		View: b.v, Foreign: func(inventory.DeviceID) bool { return false },
+		View: b.v, Foreign: func(devices.ID) bool { return false },
 		Pool: func(*corev1.Node) sched.PoolID { return sched.None },
 	})
 	if err != nil {
@@ -144,8 +145,8 @@ func (b *bench) observe() Seen {
 		Held: func(*writer.Attempt) (types.NamespacedName, bool) {
 			return types.NamespacedName{Namespace: "lab", Name: "other"}, b.held
 		},
-		Foreign: func(*writer.Attempt) (*inventory.Device, bool) {
-			return &inventory.Device{UUID: "GPU-x"}, b.foreign
+		Foreign: func(*writer.Attempt) (*devices.Device, bool) {
+			return &devices.Device{UUID: "GPU-x"}, b.foreign
 		},
 	})
 	if err != nil {
@@ -398,7 +399,7 @@ func TestPodOfEarlierLeader(t *testing.T) {
 	empty := newBench(t, nil)
 	around := Around{View: b.v, Inventory: b.in, Held: func(*writer.Attempt) (types.NamespacedName, bool) {
 		return types.NamespacedName{}, false
-	}, Foreign: func(*writer.Attempt) (*inventory.Device, bool) { return nil, false }}
+	}, Foreign: func(*writer.Attempt) (*devices.Device, bool) { return nil, false }}
 	seen, err := b.as.Observe(t.Context(), observer.API{Cache: empty, Server: b}, 0, around)
 	if b.expect(seen); err != nil || seen.Remove != nil {
 		t.Errorf("%+v, %v: want it to go on", seen, err)

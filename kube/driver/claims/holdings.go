@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
@@ -34,10 +34,10 @@ type Owner struct {
 type Claims struct {
 	log      *slog.Logger
 	event    func(about client.Object, reason, text string)
-	holders  map[inventory.DeviceID][]Holding
-	devices  map[types.NamespacedName][]inventory.DeviceID      // of a claim
+	holders  map[devices.ID][]Holding
+	devices  map[types.NamespacedName][]devices.ID              // of a claim
 	kept     map[types.NamespacedName]*resourcev1.ResourceClaim // those that have devices
-	doubles  map[inventory.DeviceID]bool                        // reported to be allocated twice
+	doubles  map[devices.ID]bool                                // reported to be allocated twice
 	strange  map[types.UID]types.UID                            // the claim that a pod of others uses, as was reported
 	released bool                                               // a claim gave a device back
 }
@@ -45,8 +45,8 @@ type Claims struct {
 // New returns claims of which none is known yet. event reports to people what happened to an object.
 func New(log *slog.Logger, event func(about client.Object, reason, text string)) *Claims {
 	return &Claims{
-		log: log, event: event, holders: make(map[inventory.DeviceID][]Holding),
-		devices: make(map[types.NamespacedName][]inventory.DeviceID), doubles: make(map[inventory.DeviceID]bool),
+		log: log, event: event, holders: make(map[devices.ID][]Holding),
+		devices: make(map[types.NamespacedName][]devices.ID), doubles: make(map[devices.ID]bool),
 		kept: make(map[types.NamespacedName]*resourcev1.ResourceClaim), strange: make(map[types.UID]types.UID),
 	}
 }
@@ -54,7 +54,7 @@ func New(log *slog.Logger, event func(about client.Object, reason, text string))
 // Look keeps who holds which device, and has the nodes looked at whose devices changed hands. It returns the claim, nil
 // if it is gone.
 func (c *Claims) Look(ctx context.Context, api observer.API, key types.NamespacedName,
-	nodeOf func(inventory.DeviceID) string, own Owner,
+	nodeOf func(devices.ID) string, own Owner,
 ) (f observer.Found, _ *resourcev1.ResourceClaim, err error) {
 	claim := new(resourcev1.ResourceClaim)
 	found, err := api.Get(ctx, key, claim)
@@ -87,13 +87,13 @@ func (c *Claims) Look(ctx context.Context, api observer.API, key types.Namespace
 }
 
 // hold notes the devices that a claim has, nil for one that is gone, and returns them.
-func (c *Claims) hold(key types.NamespacedName, claim *resourcev1.ResourceClaim) (now []inventory.DeviceID) {
+func (c *Claims) hold(key types.NamespacedName, claim *resourcev1.ResourceClaim) (now []devices.ID) {
 	if claim != nil && claim.Status.Allocation != nil {
 		for _, r := range claim.Status.Allocation.Devices.Results {
 			if r.AdminAccess != nil && *r.AdminAccess { // it only watches
 				continue
 			}
-			id := inventory.DeviceID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
+			id := devices.ID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
 			c.holders[id] = append(c.holders[id], Holding{key, r.ShareID != nil})
 			now = append(now, id)
 		}
@@ -137,7 +137,7 @@ func (c *Claims) warn(key types.NamespacedName, claim *resourcev1.ResourceClaim,
 }
 
 // IsForeign reports whether others use a device, or two claims have it.
-func (c *Claims) IsForeign(id inventory.DeviceID, own Owner) bool {
+func (c *Claims) IsForeign(id devices.ID, own Owner) bool {
 	whole := 0
 	for _, h := range c.holders[id] {
 		if !own.Claim(c.kept[h.Claim]) {
@@ -154,7 +154,7 @@ func (c *Claims) IsForeign(id inventory.DeviceID, own Owner) bool {
 }
 
 // detect reports to people, once, a device that two claims have for themselves.
-func (c *Claims) detect(ctx context.Context, api observer.API, id inventory.DeviceID) {
+func (c *Claims) detect(ctx context.Context, api observer.API, id devices.ID) {
 	var claims []string
 	for _, h := range c.holders[id] {
 		if !h.Part {
@@ -182,8 +182,8 @@ func (c *Claims) detect(ctx context.Context, api observer.API, id inventory.Devi
 
 // HolderOf returns a claim, other than a pod's own, that keeps it from a device of its own claim; ok is false if there
 // is none.
-func (c *Claims) HolderOf(own types.NamespacedName, devices []*inventory.Device) (h Holding, ok bool) {
-	for _, g := range devices {
+func (c *Claims) HolderOf(own types.NamespacedName, gpus []*devices.Device) (h Holding, ok bool) {
+	for _, g := range gpus {
 		for _, h := range c.holders[g.ID] {
 			if h.Claim != own && !(h.Part && g.Shareable) {
 				return h, true

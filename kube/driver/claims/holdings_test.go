@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
@@ -37,7 +37,7 @@ func (b *bench) owner() Owner {
 	}
 }
 
-func (b *bench) isForeign(id inventory.DeviceID) bool { return b.c.IsForeign(id, b.owner()) }
+func (b *bench) isForeign(id devices.ID) bool { return b.c.IsForeign(id, b.owner()) }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
@@ -52,8 +52,8 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func device(name string) inventory.DeviceID {
-	return inventory.DeviceID{Driver: objects.Driver, Pool: "n", Name: name}
+func device(name string) devices.ID {
+	return devices.ID{Driver: objects.Driver, Pool: "n", Name: name}
 }
 
 func key(name string) types.NamespacedName {
@@ -93,7 +93,7 @@ func (b *bench) remove(name string) {
 func (b *bench) look(name string) observer.Found {
 	b.Helper()
 	api := observer.API{Cache: b, Server: b}
-	f, _, err := b.c.Look(b.Context(), api, key(name), func(inventory.DeviceID) string { return "n" },
+	f, _, err := b.c.Look(b.Context(), api, key(name), func(devices.ID) string { return "n" },
 		b.owner())
 	if err != nil {
 		b.Fatal(err)
@@ -241,8 +241,8 @@ func TestHolderOf(t *testing.T) {
 		want      string
 	}{{"gpu-0", false, ""}, {"gpu-1", false, "other"}, {"gpu-1", true, "other"}, {"gpu-2", true, ""},
 		{"gpu-2", false, "part"}, {"gpu-3", false, ""}} {
-		d := &inventory.Device{ID: device(c.name), Shareable: c.shareable}
-		h, held := b.c.HolderOf(key("own"), []*inventory.Device{d})
+		d := &devices.Device{ID: device(c.name), Shareable: c.shareable}
+		h, held := b.c.HolderOf(key("own"), []*devices.Device{d})
 		if h.Claim.Name != c.want || held != (c.want != "") {
 			t.Errorf("%s: held by %q, want %q", c.name, h.Claim.Name, c.want)
 		}

@@ -13,18 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 )
-
-// DeviceID is how claims name a device.
-type DeviceID struct{ Driver, Pool, Name string }
-
-// Device is one GPU of a machine.
-type Device struct {
-	UUID      string // "" where it is not known
-	ID        DeviceID
-	Shareable bool // several claims may have it at once
-	Tainted   bool // no job may be given it now
-}
 
 // Machine is a node as the cluster shows it.
 type Machine struct {
@@ -33,16 +23,16 @@ type Machine struct {
 	Ready    bool // it answers
 	Cordoned bool
 	Product  string
-	MemGiB   float32         // of a GPU
-	GPUs     []Device        // in order
-	withheld map[string]bool // by UUID
-	unsure   bool            // its slices are being exchanged: GPUs says nothing
-	odd      string          // what of its GPUs cannot be, for people; "" = nothing
+	MemGiB   float32          // of a GPU
+	GPUs     []devices.Device // in order
+	withheld map[string]bool  // by UUID
+	unsure   bool             // its slices are being exchanged: GPUs says nothing
+	odd      string           // what of its GPUs cannot be, for people; "" = nothing
 }
 
 // Find returns the GPU of a UUID, nil if the machine has none.
-func (m *Machine) Find(uuid string) *Device {
-	if i := slices.IndexFunc(m.GPUs, func(g Device) bool { return g.UUID == uuid }); i >= 0 {
+func (m *Machine) Find(uuid string) *devices.Device {
+	if i := slices.IndexFunc(m.GPUs, func(g devices.Device) bool { return g.UUID == uuid }); i >= 0 {
 		return &m.GPUs[i]
 	}
 	return nil
@@ -105,7 +95,7 @@ func (m *Machine) sift() {
 	}
 	delete(of, "") // it is not known
 	var twice []string
-	m.GPUs = slices.DeleteFunc(m.GPUs, func(g Device) bool {
+	m.GPUs = slices.DeleteFunc(m.GPUs, func(g devices.Device) bool {
 		if of[g.UUID] > 1 && !slices.Contains(twice, g.UUID) && len(twice) < 3 {
 			twice = append(twice, g.UUID)
 		}
@@ -152,7 +142,7 @@ func (m *Machine) read(list []*resourcev1.ResourceSlice) bool {
 		}
 		m.readSlice(s)
 	}
-	slices.SortFunc(m.GPUs, func(a, b Device) int {
+	slices.SortFunc(m.GPUs, func(a, b devices.Device) int {
 		return cmp.Or(cmp.Compare(number(a.ID.Name), number(b.ID.Name)), strings.Compare(a.ID.Name, b.ID.Name),
 			strings.Compare(a.UUID, b.UUID))
 	})
@@ -171,7 +161,7 @@ func (m *Machine) readSlice(s *resourcev1.ResourceSlice) {
 		if m.Product = cmp.Or(m.Product, product); m.Product != product {
 			continue
 		}
-		g := Device{UUID: uuid, ID: DeviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name},
+		g := devices.Device{UUID: uuid, ID: devices.ID{Driver: s.Spec.Driver, Pool: s.Spec.Pool.Name, Name: d.Name},
 			Tainted: slices.ContainsFunc(d.Taints, isHard)}
 		g.Shareable = d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 		for _, name := range []resourcev1.QualifiedName{"memory", resourcev1.QualifiedName(s.Spec.Driver + "/memory")} {
@@ -215,7 +205,7 @@ func number(name string) int {
 func (m *Machine) annotated(node *corev1.Node) {
 	for uuid := range strings.SplitSeq(node.Annotations[v1alpha1.AnnotationGPUs], ",") {
 		if uuid = strings.TrimSpace(uuid); uuid != "" && m.Find(uuid) == nil {
-			m.GPUs = append(m.GPUs, Device{UUID: uuid})
+			m.GPUs = append(m.GPUs, devices.Device{UUID: uuid})
 		}
 	}
 	m.labelled(node)
@@ -224,7 +214,7 @@ func (m *Machine) annotated(node *corev1.Node) {
 // counted takes as many GPUs as the kubelet gives away.
 func (m *Machine) counted(node *corev1.Node) {
 	n := node.Status.Allocatable[ResourceGPU]
-	m.GPUs = make([]Device, min(max(n.Value(), 0), mostGPUs+1))
+	m.GPUs = make([]devices.Device, min(max(n.Value(), 0), mostGPUs+1))
 	m.labelled(node)
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -28,7 +29,7 @@ type Inventory struct {
 	nodeIDs  map[string]sched.NodeID                         // as they were found last
 	slices   map[string]map[string]*resourcev1.ResourceSlice // by node, by name
 	sliceOf  map[string]string                               // name of the node, by that of the slice
-	places   map[DeviceID]string                             // name of the node that has a device
+	places   map[devices.ID]string                           // name of the node that has a device
 	numbers  numbers
 }
 
@@ -37,7 +38,7 @@ func New(o Options) *Inventory {
 	return &Inventory{
 		o: o, machines: make(map[string]*Machine), nodeIDs: make(map[string]sched.NodeID),
 		slices:  make(map[string]map[string]*resourcev1.ResourceSlice),
-		sliceOf: make(map[string]string), places: make(map[DeviceID]string),
+		sliceOf: make(map[string]string), places: make(map[devices.ID]string),
 	}
 }
 
@@ -63,7 +64,7 @@ func (in *Inventory) IsCordoned(node string) bool {
 }
 
 // NodeOf returns the name of the node that has a device, "" if none is known.
-func (in *Inventory) NodeOf(id DeviceID) string { return in.places[id] }
+func (in *Inventory) NodeOf(id devices.ID) string { return in.places[id] }
 
 // NodeID returns the number of the node of a name, if the View has one that is there.
 func (in *Inventory) NodeID(v *sched.View, name string) (sched.NodeID, bool) {
@@ -82,14 +83,14 @@ func (in *Inventory) NodeID(v *sched.View, name string) (sched.NodeID, bool) {
 
 // Devices returns the devices that GPUs of a node are. The error names one that the node does not show, of which the
 // UUID alone is returned.
-func (in *Inventory) Devices(n *sched.Node, gpus []sched.GPUID) (list []*Device, err error) {
+func (in *Inventory) Devices(n *sched.Node, gpus []sched.GPUID) (list []*devices.Device, err error) {
 	m := in.machines[n.Spec.Name]
 	for _, id := range gpus {
-		g := &Device{UUID: strconv.Itoa(int(id - n.First))}
+		g := &devices.Device{UUID: strconv.Itoa(int(id - n.First))}
 		if n.Spec.Devices != nil {
 			g.UUID = n.Spec.Devices[id-n.First]
 		}
-		there := (*Device)(nil)
+		there := (*devices.Device)(nil)
 		if m != nil {
 			there = m.Find(g.UUID)
 		}
@@ -111,7 +112,7 @@ func (in *Inventory) keep(name string, m *Machine) {
 	}
 	in.machines[name] = m
 	for i := range m.GPUs {
-		if m.GPUs[i].ID != (DeviceID{}) {
+		if m.GPUs[i].ID != (devices.ID{}) {
 			in.places[m.GPUs[i].ID] = name
 		}
 	}

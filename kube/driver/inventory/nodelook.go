@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -17,7 +18,7 @@ import (
 // Around is what a look at a node needs to know besides the node.
 type Around struct {
 	View     *sched.View
-	Foreign  func(DeviceID) bool                  // others use the device, or two claims have it
+	Foreign  func(devices.ID) bool                // others use the device, or two claims have it
 	Pool     func(node *corev1.Node) sched.PoolID // that the node is rented from; None: it is owned
 	NewPools []string                             // of this instant: the engine has yet to number them
 }
@@ -190,7 +191,7 @@ func replaced(n *sched.Node, m *Machine) bool {
 	if n.Spec.Devices == nil {
 		return len(m.GPUs) > n.Spec.GPUs
 	}
-	return slices.ContainsFunc(m.GPUs, func(g Device) bool { return !slices.Contains(n.Spec.Devices, g.UUID) })
+	return slices.ContainsFunc(m.GPUs, func(g devices.Device) bool { return !slices.Contains(n.Spec.Devices, g.UUID) })
 }
 
 // join reports that a node is there, and which of its GPUs are not to be used at once.
@@ -240,7 +241,7 @@ func (l *look) spec(m *Machine) (*sched.NodeSpec, error) {
 
 // stateOf returns the state of GPU i of a node.
 func (l *look) stateOf(spec *sched.NodeSpec, i int, m *Machine) sched.GPUState {
-	var g *Device
+	var g *devices.Device
 	if spec.Devices != nil {
 		g = m.Find(spec.Devices[i])
 	} else if i < len(m.GPUs) {

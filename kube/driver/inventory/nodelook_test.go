@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
@@ -27,7 +28,7 @@ type bench struct {
 
 	in      *Inventory
 	v       *sched.View
-	foreign map[DeviceID]bool
+	foreign map[devices.ID]bool
 	unknown []string // products without a number that were asked for
 }
 
@@ -38,7 +39,7 @@ func newBench(t *testing.T, list ...client.Object) *bench {
 		t.Fatal(err)
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(list...).Build()
-	b := &bench{T: t, Client: api, v: &sched.View{}, foreign: map[DeviceID]bool{}}
+	b := &bench{T: t, Client: api, v: &sched.View{}, foreign: map[devices.ID]bool{}}
 	b.in = New(Options{
 		Mode: v1alpha1.Pinned, Log: slog.New(slog.DiscardHandler),
 		Types: func(product string) (sched.TypeID, error) {
@@ -61,7 +62,7 @@ func (b *bench) look(name string, newPools ...string) Seen {
 		b.Fatal(err)
 	}
 	seen, err := b.in.LookAtNode(b.Context(), api, name, Around{
-		View: b.v, Foreign: func(id DeviceID) bool { return b.foreign[id] },
+		View: b.v, Foreign: func(id devices.ID) bool { return b.foreign[id] },
 		Pool: func(*corev1.Node) sched.PoolID { return sched.None }, NewPools: newPools,
 	})
 	if err != nil {
@@ -105,7 +106,7 @@ func (b *bench) expect(seen Seen, want ...string) {
 // Ensure that a node joins with the GPUs that it shows, that the devices others use are said, and where they are known.
 func TestNodeJoins(t *testing.T) {
 	b := newBench(t, objects.Node("a", 2)...)
-	id := DeviceID{objects.Driver, "a", "gpu-1"}
+	id := devices.ID{Driver: objects.Driver, Pool: "a", Name: "gpu-1"}
 	b.foreign[id] = true
 	seen := b.look("a")
 	b.expect(seen, sched.NodeJoined.String(), fmt.Sprint(sched.GPUChanged, " 1 ", sched.GPUForeign))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -36,7 +37,7 @@ type Rank struct {
 	Node     sched.NodeID
 	NodeName string
 	GPUs     []sched.GPUID
-	Devices  []*inventory.Device // that GPUs are; nil in modes that do not name them
+	Devices  []*devices.Device // that GPUs are; nil in modes that do not name them
 }
 
 // NewAttempt returns attempt number of a job, on its GPUs.

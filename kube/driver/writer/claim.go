@@ -18,7 +18,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/claims"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -32,7 +32,7 @@ const request = "gpu"
 // Claim is one to be made for a pod.
 type Claim struct {
 	Name    string
-	Devices []*inventory.Device
+	Devices []*devices.Device
 	slot    bool // of a GPU that jobs of the namespace share
 }
 
@@ -52,7 +52,7 @@ func (a *Attempt) Claims(r int) []Claim {
 				together = append(together, g)
 				continue
 			}
-			out = append(out, Claim{slotName(g.UUID), []*inventory.Device{g}, true})
+			out = append(out, Claim{slotName(g.UUID), []*devices.Device{g}, true})
 		}
 	}
 	name := a.base
@@ -119,9 +119,9 @@ func (c Claim) Is(there *resourcev1.ResourceClaim) bool {
 	}
 	return !slices.ContainsFunc(there.Status.Allocation.Devices.Results,
 		func(r resourcev1.DeviceRequestAllocationResult) bool {
-			return !slices.ContainsFunc(c.Devices, func(g *inventory.Device) bool {
-				id := inventory.DeviceID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
-				return g.ID == id || g.ID == inventory.DeviceID{} // not known, while its node does not show it
+			return !slices.ContainsFunc(c.Devices, func(g *devices.Device) bool {
+				id := devices.ID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
+				return g.ID == id || g.ID == devices.ID{} // not known, while its node does not show it
 			})
 		})
 }
@@ -152,7 +152,7 @@ func (a *Attempt) isLabelled(o client.Object) bool {
 	return true
 }
 
-func uuidsOf(gpus []*inventory.Device) (uuids []string) {
+func uuidsOf(gpus []*devices.Device) (uuids []string) {
 	for _, g := range gpus {
 		uuids = append(uuids, g.UUID)
 	}
@@ -199,7 +199,7 @@ func (c Claim) allocation(a *Attempt, o *resourcev1.ResourceClaim, class *resour
 }
 
 // shareID names the part of a device that an attempt has: a UUID made of what names the attempt, always the same.
-func (a *Attempt) shareID(g *inventory.Device) string {
+func (a *Attempt) shareID(g *devices.Device) string {
 	h := sha256.Sum256([]byte(string(a.UID) + "/" + a.base + "/" + g.UUID))
 	x := hex.EncodeToString(h[:16])
 	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]

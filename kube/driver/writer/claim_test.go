@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 )
 
 // Ensure that no two attempts want the same name for a claim, whatever their jobs are called.
@@ -19,7 +19,7 @@ func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
 					mode: v1alpha1.Pinned, Ranks: make([]Rank, ranks)}
 				for r := range a.Ranks {
 					for range 2*MostPerClaim + 1 {
-						a.Ranks[r].Devices = append(a.Ranks[r].Devices, new(inventory.Device))
+						a.Ranks[r].Devices = append(a.Ranks[r].Devices, new(devices.Device))
 					}
 					for _, c := range a.Claims(r) {
 						if who := a.base + " of " + job; seen[c.Name] != "" && seen[c.Name] != who {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
@@ -19,7 +20,7 @@ import (
 func oneRank(m v1alpha1.Mode, id sched.JobID) *Attempt {
 	return &Attempt{Job: id, Number: 1, base: "train-1", mode: m, firstGPU: 2,
 		Ranks: []Rank{{NodeName: "a", GPUs: []sched.GPUID{0, 1},
-			Devices: []*inventory.Device{{UUID: "GPU-2"}, {UUID: "GPU-3"}}}}}
+			Devices: []*devices.Device{{UUID: "GPU-2"}, {UUID: "GPU-3"}}}}}
 }
 
 // Ensure that no container of a pod asks for GPUs by number in addition to those that were decided, that those that
@@ -140,8 +141,8 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 		base: "train-2", mode: v1alpha1.Pinned,
 		Config: sched.Config{Batch: 96, Accum: 3, LRScale: 0.5},
 		Ranks: []Rank{{NodeName: "a", GPUs: []sched.GPUID{0, 1},
-			Devices: []*inventory.Device{
-				{UUID: "GPU-a-0", ID: inventory.DeviceID{Driver: objects.Driver, Pool: "a", Name: "gpu-0"}},
+			Devices: []*devices.Device{
+				{UUID: "GPU-a-0", ID: devices.ID{Driver: objects.Driver, Pool: "a", Name: "gpu-0"}},
 				{UUID: "GPU-a-1"}}}}}
 	p := a.pod(0, tj, "low")
 	if !reflect.DeepEqual(before, tj) {

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -148,8 +148,8 @@ func attempt(ranks int) (*Attempt, *v1alpha1.TrainingJob) {
 	}
 	a := NewAttempt(v, v1alpha1.Pinned, 0, 1, gpus, sched.Config{})
 	for r := range a.Ranks {
-		a.Ranks[r].Devices = []*inventory.Device{{UUID: fmt.Sprint("GPU-", r),
-			ID: inventory.DeviceID{Driver: objects.Driver}}}
+		a.Ranks[r].Devices = []*devices.Device{{UUID: fmt.Sprint("GPU-", r),
+			ID: devices.ID{Driver: objects.Driver}}}
 	}
 	return a, tj
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/devices"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -91,7 +91,7 @@ func (o *Objects) Try(ctx context.Context, mode v1alpha1.Mode, tj *v1alpha1.Trai
 		News: newNews(), Ranks: []Rank{{NodeName: tryNode}},
 	}
 	for i := range gpus {
-		g := &inventory.Device{UUID: fmt.Sprintf(tryGPU, i), ID: inventory.DeviceID{Driver: o.o.DeviceClass}}
+		g := &devices.Device{UUID: fmt.Sprintf(tryGPU, i), ID: devices.ID{Driver: o.o.DeviceClass}}
 		a.Ranks[0].GPUs = append(a.Ranks[0].GPUs, sched.GPUID(i))
 		a.Ranks[0].Devices = append(a.Ranks[0].Devices, g)
 	}
