@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/report"
+	"github.com/trainyard/trainyard/report/recorded"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
@@ -182,7 +183,7 @@ func TestRecordedInPart(t *testing.T) {
 		var s report.System
 		var short error
 		if err == nil {
-			s, short, err = report.Recorded(r)
+			s, short, err = recorded.Run(r)
 		}
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {

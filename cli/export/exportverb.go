@@ -16,6 +16,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/report"
 	"github.com/trainyard/trainyard/report/export"
+	"github.com/trainyard/trainyard/report/recorded"
 )
 
 // exportFlags are the flags of export as given.
@@ -144,7 +145,7 @@ func (f *exportFlags) read(cmd *cobra.Command, args []string) (sys report.System
 			return sys, failed
 		}
 		defer file.Close()
-		return recorded(file, args[1])
+		return runIn(file, args[1])
 	}
 	err = f.target.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) (err error) {
 		sys, err = streamed(cmd.Context(), c)
@@ -158,16 +159,16 @@ func streamed(ctx context.Context, c *api.Client) (report.System, error) {
 	from, to := io.Pipe()
 	go func() { _ = to.CloseWithError(c.WriteLog(ctx, to)) }()
 	defer from.Close()
-	return recorded(from, "the log of the host")
+	return runIn(from, "the log of the host")
 }
 
-// recorded reads the one run in a log.
-func recorded(log io.Reader, name string) (report.System, error) {
+// runIn reads the one run in a log.
+func runIn(log io.Reader, name string) (report.System, error) {
 	r, err := eventlog.NewReader(log, name)
 	if err != nil {
 		return report.System{}, term.Malformed(err)
 	}
-	sys, short, err := report.Recorded(r)
+	sys, short, err := recorded.Run(r)
 	if err = cmp.Or(err, short); err != nil {
 		return sys, term.Malformed(err)
 	}

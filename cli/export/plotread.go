@@ -42,7 +42,7 @@ func readRuns(ctx context.Context, path, kind string, at time.Duration) ([]plot.
 		run, failed := expected(ctx, in, path, at)
 		return []plot.Run{run}, failed
 	}
-	sys, err := recorded(in, path)
+	sys, err := runIn(in, path)
 	if err != nil {
 		return nil, err
 	}

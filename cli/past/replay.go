@@ -91,7 +91,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if err != nil { // which says it
 		stderr = nil
 	}
-	failed := out.CommitRecorded(log, path, term.CommandOf(cmd), stderr)
+	failed := inputs.CommitRecorded(out, log, path, term.CommandOf(cmd), stderr)
 	if bad := cmp.Or(err, failed); bad != nil {
 		return bad
 	}

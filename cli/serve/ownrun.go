@@ -19,6 +19,7 @@ import (
 
 	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/host"
@@ -327,7 +328,7 @@ func (f *Own) write(cmd *cobra.Command, m *manager.Manager, jobs []metrics.Job) 
 		stderr = cmd.ErrOrStderr()
 	}
 	// not the command line, which may be that of a job
-	return out.CommitRecorded(&log, "the log", nil, stderr)
+	return inputs.CommitRecorded(out, &log, "the log", nil, stderr)
 }
 
 // writeFile writes a file whole or not at all; without a path it does nothing.

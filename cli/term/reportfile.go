@@ -131,54 +131,6 @@ func (w *Report) Commit() error {
 	return w.file.Commit()
 }
 
-// CommitRecorded writes the report of the run in a log, and gives the file its name. What of the log cannot be shown,
-// or is left out, it says on stderr, nil = nowhere.
-func (w *Report) CommitRecorded(log io.Reader, name string, command []string, stderr io.Writer) error {
-	if w == nil {
-		return nil
-	}
-	doc, err := recorded(log, name)
-	if err != nil {
-		return err
-	}
-	doc.Command = command
-	for _, note := range doc.Notes {
-		if stderr != nil {
-			fmt.Fprintf(stderr, "trainyard: report: %s\n", note)
-		}
-	}
-	if failed := w.Fill(doc, stderr); failed != nil {
-		return failed
-	}
-	return w.file.Commit()
-}
-
-// recorded returns the report of the run in a log.
-func recorded(log io.Reader, name string) (*report.Report, error) {
-	r, err := eventlog.NewReader(log, name)
-	if err != nil {
-		return nil, Malformed(err)
-	}
-	s, short, err := report.Recorded(r)
-	if err != nil {
-		return nil, Malformed(err)
-	}
-	s.Settings = WithoutFolders(s.Settings)
-	h := r.Header()
-	doc := &report.Report{Systems: []report.System{s}, Facts: FactsOf(&h), Unit: UnitOf(&h)}
-	if s.Parts > 1 {
-		doc.Facts = append(doc.Facts, report.Fact{Name: "log", Text: fmt.Sprintf("%d parts, read as one run", s.Parts)})
-	}
-	if len(s.Earlier) > 0 {
-		doc.Facts = append(doc.Facts, report.Fact{Name: "decided by", Text: eventlog.InTurn(s.Earlier, s.Name)})
-	}
-	if short != nil { // it names the file, of which a report has the last part alone
-		says := strings.ReplaceAll(short.Error(), name, filepath.Base(name))
-		doc.Notes = append(doc.Notes, fmt.Sprintf("The report ends before the log does: %s.", says))
-	}
-	return doc, nil
-}
-
 // UnitOf returns what jobs of a log held: slot where all that there is are CPU slots, else GPU.
 func UnitOf(h *eventlog.Header) string {
 	if len(h.Types) == 1 && h.Types[0] == device.SlotType {

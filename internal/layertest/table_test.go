@@ -101,6 +101,8 @@ var exceptions = []exception{
 		"one driver cut into folders: a shim owns the processes of an attempt"},
 	{[]string{"attempt/..."}, []string{"attempt/..."},
 		"what a job runs says how its output is read"},
+	{[]string{"report/recorded"}, []string{"report"},
+		"the run in a log is a part of a report"},
 	{[]string{"whatif/whatiftest"}, []string{"whatif"},
 		"a kit for tests makes the moments that they ask about"},
 	{[]string{"manager/..."}, []string{"manager/..."},

@@ -21,6 +21,7 @@ import (
 	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/report"
 	"github.com/trainyard/trainyard/report/plot"
+	"github.com/trainyard/trainyard/report/recorded"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -30,12 +31,12 @@ var rewrite = flag.Bool("rewrite", false, "write the pictures that are compared"
 // and one that is drained, an attempt of no length, and two at one instant.
 func twelve(t testing.TB) plot.Run {
 	t.Helper()
-	s := recorded(t)
+	s := runIn(t)
 	return plot.Run{Name: s.Name, Result: s.Result, Jobs: s.Jobs, Timeline: s.Timeline}
 }
 
-// recorded reads the log of the run of twelve.
-func recorded(t testing.TB) report.System {
+// runIn reads the log of the run of twelve.
+func runIn(t testing.TB) report.System {
 	t.Helper()
 	file, err := os.Open("../testdata/twelve.jsonl")
 	if err != nil {
@@ -46,7 +47,7 @@ func recorded(t testing.TB) report.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, short, err := report.Recorded(r)
+	s, short, err := recorded.Run(r)
 	if err != nil || short != nil {
 		t.Fatal(err, short)
 	}

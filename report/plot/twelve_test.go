@@ -11,7 +11,7 @@ import (
 // Ensure that the log made by hand gives a report of its twelve jobs. The test of pixels in a browser has it written to
 // a file: no verb would, since no system decided what is in it.
 func TestTwelve(t *testing.T) {
-	s := recorded(t)
+	s := runIn(t)
 	if len(s.Jobs) != 12 || len(s.Timeline.Attempts) != 17 {
 		t.Errorf("%d jobs, %d attempts, want 12 and 17", len(s.Jobs), len(s.Timeline.Attempts))
 	}

@@ -1,4 +1,5 @@
-package report
+// Package recorded reads the run in a log for a report.
+package recorded
 
 import (
 	"errors"
@@ -8,16 +9,18 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/metrics/timeline"
+	"github.com/trainyard/trainyard/report"
 )
 
-// Recorded returns the run in a log as it was, without deciding anything again. Parts that follow each other without a
-// gap are one run. Where the log is damaged, or a part does not follow, the run ends there, and short says why; nil =
-// it is all of it. A log of which nothing can be shown is an error, and so is one that starts in the middle of a run:
-// figures would be of a part of each job's life.
-func Recorded(r *eventlog.Reader) (s System, short, err error) {
+// Run returns the run in a log as it was, without deciding anything again. Parts that follow each other without a gap
+// are one run. Where the log is damaged, or a part does not follow, the run ends there, and short says why; nil = it is
+// all of it. A log of which nothing can be shown is an error, and so is one that starts in the middle of a run: figures
+// would be of a part of each job's life.
+func Run(r *eventlog.Reader) (s report.System, short, err error) {
 	h := r.Header()
 	if h.State != nil {
-		return System{}, nil, errors.New("report: the log starts in the middle of a run, want one from its start")
+		return report.System{}, nil, errors.New("report: the log starts in the middle of a run, " +
+			"want one from its start")
 	}
 	rec, line, hash := metrics.NewRecorder(0), &timeline.Timeline{}, new(eventlog.Hash)
 	who, parts := new(eventlog.Deciders), 1
@@ -38,7 +41,7 @@ func Recorded(r *eventlog.Reader) (s System, short, err error) {
 		}
 		if bad != nil {
 			if rec.Events == 0 {
-				return System{}, nil, bad
+				return report.System{}, nil, bad
 			}
 			short = bad
 		}
@@ -47,7 +50,7 @@ func Recorded(r *eventlog.Reader) (s System, short, err error) {
 	if len(line.Types) == 0 {
 		line.Types = h.Types
 	}
-	return System{Name: h.System, Settings: h.Settings, Engine: "trainyard", LogHash: hash.Sum(),
+	return report.System{Name: h.System, Settings: h.Settings, Engine: "trainyard", LogHash: hash.Sum(),
 		Result: rec.Result(h.System), Jobs: rec.Jobs, Timeline: line, Parts: parts, Earlier: who.Earlier}, short, nil
 }
 
