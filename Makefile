@@ -207,6 +207,12 @@ handover: ## hand running jobs over from the program of BASE=COMMIT to this one,
 	git archive "$(BASE)" | tar -x -C "$$dir" && (cd "$$dir" && $(GO) build -o bin/old ./cmd/trainyard) && \
 	TRAINYARD_OLD_BINARY="$$dir/bin/old" $(GO) test -count 1 -tags handover -run '^TestHandBack$$' $(TESTFLAGS) ./internal/freeze
 
+.PHONY: handover-kube
+handover-kube: ## hand the jobs of a cluster over from the controller of BASE=COMMIT to this one, and back
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git archive "$(BASE)" | tar -x -C "$$dir" && (cd "$$dir/kube" && $(GO) build -o ../bin/old ./cmd/trainyard-kube) && \
+	(cd kube && TRAINYARD_OLD_KUBE="$$dir/bin/old" $(GO) test -count 1 -tags handover -run '^TestHandBack$$' $(TESTFLAGS) ./e2e)
+
 .PHONY: reference
 reference: export TRAINYARD_REFERENCE := write
 reference: ## write docs/reference from what the code declares, and the indexes below docs/inside
