@@ -14,7 +14,7 @@ import (
 func TestLargeJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(100*time.Millisecond, 0, 0)},
-		v1alpha1.SchedulerPolicySpec{})
+		v1alpha1.SchedulerPolicySpec{Limits: v1alpha1.Limits{JobBytes: 512 << 10}})
 	of := func(name string, size int) *v1alpha1.TrainingJob {
 		return r.job(name, 1, func(j *v1alpha1.TrainingJob) {
 			j.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", size)}

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -97,9 +99,13 @@ func (r *rig) slots(n int, owners ...string) {
 // their template names another.
 func TestPriorityClass(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 1, fakenode.Options{GPUs: 1}, v1alpha1.SchedulerPolicySpec{System: "fifo"})
+	r := newRig(t, 1, fakenode.Options{GPUs: 1}, v1alpha1.SchedulerPolicySpec{System: "fifo",
+		Limits: v1alpha1.Limits{PriorityClasses: []string{"calm"}}})
+	never := corev1.PreemptNever
+	r.create(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "calm"}, Value: 5,
+		PreemptionPolicy: &never})
 	r.serve()
-	for name, class := range map[string]string{"ours": "", "own": "system-cluster-critical"} {
+	for name, class := range map[string]string{"ours": "", "own": "calm"} {
 		r.create(r.job(name, 1, func(j *v1alpha1.TrainingJob) { j.Spec.Template.Spec.PriorityClassName = class }))
 		r.until(name, v1alpha1.Running)
 		var p corev1.Pod
