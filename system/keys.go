@@ -69,13 +69,17 @@ const rented = key.Simulation | key.Cluster
 // Provisioning are the keys of what provides nodes, which every system takes in addition to its own and Common.
 var Provisioning = key.List{Provide.Key, Reserve.Key, MaxGPUs.Key, Keep.Key, Caps.Key, Sleep.Key}
 
+// MostSlowdown is the most by which distance, spread, company or a report may slow a job: beyond it the times of a
+// simulation lose their meaning.
+const MostSlowdown = 1_000_000
+
 // The keys of what restarts and distance are taken to cost by the systems that use it. In a simulation that is also the
 // truth.
 var (
 	RestartOverhead = key.ByModel(DefaultRestart, "restart_overhead", formatted(DefaultRestart.Seconds()),
 		"seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, "+
 			"the last for other models")
-	LocalityPenalty = key.Number("locality_penalty", "1",
+	LocalityPenalty = key.NumberTo(MostSlowdown, "locality_penalty", "1",
 		"time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)").
 		WithScores(formatted(variability.PublishedAcross))
 	Classes = key.FromFile("classes", "of jobs: stated (else as published of models); FILE with model,class or with "+

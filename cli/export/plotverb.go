@@ -109,6 +109,8 @@ func (f *plotFlags) check(cmd *cobra.Command, args []string) error {
 // checkFlags names the first flag that is wrong for a kind.
 func (f *plotFlags) checkFlags(cmd *cobra.Command, kind string) (err error) {
 	switch at := cmd.Flags().Changed("at"); {
+	case f.out == "":
+		return term.Usagef("-o FILE is missing, want a name that ends in .svg or .png")
 	case !slices.Contains([]string{".svg", ".png"}, strings.ToLower(filepath.Ext(f.out))):
 		return term.Usagef("-o %q: want a name that ends in .svg or .png", f.out)
 	case !slices.Contains(styleNames(), f.style):

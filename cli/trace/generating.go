@@ -117,7 +117,7 @@ func (f *generateFlags) complain(given func(flag string) bool) error {
 	case given("load") != given("cluster"):
 		return term.Usagef("generate: --load X and --cluster SPEC go together, want both or none")
 	case given("load") && !(f.load > 0 && f.load <= 1e6):
-		return term.Usagef("generate: --load %v, want > 0, such as 0.9", f.load)
+		return term.Usagef("generate: --load %v, want a number > 0, at most 1e6, such as 0.9", f.load)
 	case given("days") && !(f.days >= 0.001 && f.days <= 36525):
 		return term.Usagef("generate: --days %v, want from 0.001 to 36525", f.days)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -38,9 +39,8 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 		slow *= d.disturb.worst(j.gpus)
 	}
 	if rate /= slow; !(rate > 0) || math.IsInf(rate, 0) {
-		d.broken = fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it would do %v work "+
-			"per time",
-			t.Spec.Name, len(j.gpus), len(d.placement), j.config.Batch, rate)
+		d.broken = inputfile.WrongAsk(fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it "+
+			"would do %v work per time", t.Spec.Name, len(j.gpus), len(d.placement), j.config.Batch, rate))
 		return 1, 0
 	}
 	return rate, until

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -109,12 +110,13 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	for {
 		at := d.nextTime(until)
 		if len(d.queue.heap) > 0 && d.queue.heap[0].at > horizon {
-			return nil, fmt.Errorf("sim: job %d would end after %v, want a trace of less than a century",
-				d.queue.heap[0].job, horizon)
+			return nil, inputfile.WrongFile(fmt.Errorf("sim: job %d would end after %v, want a trace of less than "+
+				"a century", d.queue.heap[0].job, horizon))
 		}
 		if d.attempts.idle > maxIdle {
-			return nil, fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs preempt "+
-				"each other faster than they restart; set min_run above restart_overhead", d.attempts.idle)
+			return nil, inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped before they did any "+
+				"work: jobs preempt each other faster than they restart; set min_run above restart_overhead",
+				d.attempts.idle))
 		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF

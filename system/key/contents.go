@@ -74,11 +74,16 @@ type Open func(path string) (io.ReadCloser, error)
 // ErrFolder says that a path is that of a folder.
 var ErrFolder = errors.New("is a directory, want a file")
 
-// FromFile declares a key whose value is the path of a file, which read reads. what names the file in messages, and
-// want says what it should be.
+// FromFile declares a key whose value is the path of a file, which read reads; the empty value names none. what names
+// the file in messages, and want says what it should be.
 func FromFile[T any](name, doc, what, want string,
 	read func(data io.Reader, path string, about About) (T, error)) Of[T] {
-	one := func(value string) ([]Name, error) { return []Name{{What: what, Path: value}}, nil }
+	one := func(value string) ([]Name, error) {
+		if value == "" {
+			return nil, nil
+		}
+		return []Name{{What: what, Path: value}}, nil
+	}
 	return FromFiles(name, doc, want, one, func(files []File, about About) (T, error) {
 		return read(files[0].Data, files[0].Path, about)
 	})

@@ -30,6 +30,8 @@ var Cases = []Case{
 		`system: fifo: user_limit="many", want a whole number >= 0`},
 	{"no time", "las", map[string]string{"quantum": "inf"}, nil, key.Value,
 		`system: las: quantum="inf", want a number >= 0, in seconds, at most a century`},
+	{"no penalty", "pal", map[string]string{"locality_penalty": "inf"}, nil, key.Value,
+		`locality_penalty="inf", want a number from 0 to 1000000`},
 	{"no word of several", "fifo", map[string]string{"placement": "pakced"}, nil, key.Value,
 		`system: fifo: placement="pakced", want count, consolidate, packed, yarn, skew (did you mean "packed"?)`},
 	{"a model given twice", "boa-exact", map[string]string{"restart_overhead": "a=1,a=2", "budget": "2"}, nil,
