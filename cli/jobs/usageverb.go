@@ -109,7 +109,7 @@ func (f *usageFlags) write(w io.Writer, doc *api.Usage) error {
 	for i, row := range rows {
 		for k := range row {
 			if i == 0 {
-				row[k] = strings.ToUpper(strings.ReplaceAll(row[k], "_", " "))
+				row[k] = strings.ReplaceAll(row[k], "_", " ")
 			} else if k < len(doc.By) && row[k] == "" {
 				row[k] = "-"
 			}

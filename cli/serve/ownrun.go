@@ -85,7 +85,7 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	if err != nil {
 		return err
 	}
-	return f.report(cmd, m)
+	return f.report(cmd, m, o.Dir)
 }
 
 // alone says that this command is the manager of its jobs although another folder is named, or no one serves that of
@@ -289,7 +289,7 @@ func again(cmd *cobra.Command, args []string, dir string) string {
 }
 
 // report says how the jobs ended, and fails if one did.
-func (f *Own) report(cmd *cobra.Command, m *manager.Manager) error {
+func (f *Own) report(cmd *cobra.Command, m *manager.Manager, dir string) error {
 	result, jobs := m.Result()
 	rows := m.Board().Rows()
 	if err := f.write(cmd, m, jobs); err != nil {
@@ -299,7 +299,8 @@ func (f *Own) report(cmd *cobra.Command, m *manager.Manager) error {
 	if f.work.JSON {
 		err = term.WriteJSON(cmd.OutOrStdout(), newRunDoc(&result, jobs, rows))
 	} else {
-		err = term.WriteText(cmd.OutOrStdout(), runText(&result, jobs, rows, f.unit, term.WidthOf(cmd.OutOrStdout())))
+		err = term.WriteText(cmd.OutOrStdout(), runText(&result, jobs, rows, f.unit, term.WidthOf(cmd.OutOrStdout()))+
+			outputText(len(jobs), dir))
 	}
 	return cmp.Or(err, failures(jobs))
 }

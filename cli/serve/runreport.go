@@ -35,6 +35,14 @@ func runText(r *metrics.Result, jobs []metrics.Job, rows []host.Row, unit string
 	return t.Text(width) + "\n" + term.Wrap(about+".", width, 0) + "\n"
 }
 
+// outputText is the command that shows what jobs of a state folder wrote. It stays in one line, to be copied.
+func outputText(jobs int, dir string) string {
+	if jobs == 1 {
+		return "Output: trainyard logs 0 --state " + term.ShellWord(dir) + "\n"
+	}
+	return "Output of a job: trainyard logs JOB --state " + term.ShellWord(dir) + "\n"
+}
+
 // outcomeOf says how a job ended, with its exit code if that is not 0.
 func outcomeOf(j *metrics.Job, row *host.Row) string {
 	if row.Code != 0 && j.Outcome == sched.Failed {
