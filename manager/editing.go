@@ -73,6 +73,11 @@ func edit(spec *sched.JobSpec, in *api.Edit) (edited, error) {
 	if err != nil {
 		return edited{}, fmt.Errorf("%w: %w", api.ErrMalformed, err)
 	}
+	if slices.Contains(keys, "output") {
+		if bad := CheckOutputs([]jobfile.Job{job}); bad != nil {
+			return edited{}, bad
+		}
+	}
 	job.Spec.Task = job.Task.Encode()
 	return edited{job.Spec, keys}, nil
 }

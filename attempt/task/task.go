@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -62,6 +63,8 @@ type Task struct {
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 	// MaxOutput is how many bytes of the disk what an attempt writes may take; LeastOutput..MostOutput, 0 = no limit.
 	MaxOutput int64 `json:"max_output,omitempty"`
+	// Output says to which files of its user the job writes; not with MaxOutput.
+	Output OutputFile `json:"output,omitzero"`
 	// Launcher is one of Launchers: whether the command is run with what its launcher needs; "" = auto
 	Launcher string `json:"launcher,omitempty"`
 	// GPUIDs is one of GPUIDs: how the job is given its GPUs; "" = as its launcher takes them, else by UUID
@@ -167,7 +170,7 @@ func (t Task) Validate() error {
 	if err := t.checkNumbers(); err != nil {
 		return err
 	}
-	if err := t.checkInherit(); err != nil {
+	if err := cmp.Or(t.checkInherit(), t.checkOutput()); err != nil {
 		return err
 	}
 	return t.checkTexts()

@@ -40,6 +40,9 @@ var keyFlags = []keyFlag{
 	{"progress", "progress", "`WORD`: which of its logs say how far it is", in("from")},
 	{"launcher", "launcher", "none: give its launcher no options", asText},
 	{"gpu-ids", "gpu_ids", "uuid or index: how it is given its GPUs", asText},
+	{"output", "output", "`FILE` that it writes to, as logs/%x-%j.txt", in("file")},
+	{"error", "output", "`FILE` for its standard error (default: with the output)", in("error")},
+	{"open-mode", "output", "append, truncate (at each start) or once (at the first)", in("mode")},
 	{"output-max", "output", "`SIZE` of the disk that its output may take, as 1GiB", in("max")},
 	{"share", "share", "never, allow or require: whether its GPUs may be shared", asText},
 	{"gpu-memory", "gpu_memory_gb", "`GB` that it needs of each GPU", asNumber},
@@ -149,8 +152,14 @@ var place = sync.OnceValue(func() *regexp.Regexp {
 func ofFlags(cmd *cobra.Command, err error) string {
 	text := place().ReplaceAllString(err.Error(), "")
 	inner := map[string][]string{"batch": {"global_min", "global_max"}, "retry": {"max", "backoff"}}
+	about := func(key string) bool { return strings.HasPrefix(text, key+" ") }
+	for flag, key := range map[string]string{"error": "output error", "open-mode": "output mode",
+		"output-max": "output max"} {
+		if about(key) && cmd.Flags().Changed(flag) {
+			return "--" + flag + ": " + text
+		}
+	}
 	for _, f := range keyFlags {
-		about := func(key string) bool { return strings.HasPrefix(text, key+" ") }
 		if cmd.Flags().Changed(f.flag) && (about(f.key) || slices.ContainsFunc(inner[f.key], about)) {
 			return "--" + f.flag + ": " + text
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
@@ -26,15 +27,16 @@ import (
 // batchFlags are the options of Slurm's sbatch that mean something here, as written.
 type batchFlags struct {
 	name, gpus, gres, perNode, limit, signal, array, dir, nodes, after string
+	output, errors, openMode                                           string
 	parsable                                                           bool
 }
 
 // ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
 var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "",
-	"cpus-per-task": "c", "error": "e", "exclude": "x",
+	"cpus-per-task": "c", "exclude": "x",
 	"export": "", "gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "",
 	"mem-per-gpu": "", "nodelist": "w", "ntasks": "n",
-	"ntasks-per-gpu": "", "ntasks-per-node": "", "open-mode": "", "output": "o", "partition": "p", "qos": "q",
+	"ntasks-per-gpu": "", "ntasks-per-node": "", "partition": "p", "qos": "q",
 	"reservation": ""}
 
 // define adds the options to a set.
@@ -51,6 +53,9 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.nodes, "nodes", "N", "", "`1`: there is one")
 	fs.StringVarP(&f.after, "dependency", "d", "", "`HOW:JOB...`: "+
 		"wait for jobs, as in afterok:3:4 (also afterany, afternotok)")
+	fs.StringVarP(&f.output, "output", "o", "", "`FILE` that it writes to (default: slurm-%j.out, slurm-%A_%a.out)")
+	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
+	fs.StringVar(&f.openMode, "open-mode", "", "append, or truncate at each start (default: at the first)")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's
 	for _, name := range []string{"requeue", "exclusive"} {
@@ -74,8 +79,9 @@ func newSbatch() *cobra.Command {
 time, signal, array, folder. Options here go before those lines. Other options
 of sbatch are passed over, and reported. The script is run where it stands, by
 what its first line names, as it is when it starts, with the variables of this
-shell (docs/guide/jobs.md). Its output is kept: see
-` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
+shell (docs/guide/jobs.md). Its output is in slurm-%j.out where it runs on this
+machine, and kept for ` + "`trainyard logs`" + `. squeue and scancel are names of
+ps and cancel.`,
 		Example: `  trainyard sbatch --gpus 2 train.sh
   trainyard squeue
   trainyard scancel 3`,
@@ -160,10 +166,12 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 	if err != nil {
 		return s, false, err
 	}
+	f.ownOutput(cmd, from.away())
 	env, err := from.taken(cmd)
 	if err == nil {
 		s, err = f.submission(path, append(append(run, path), args[1:]...), env != nil)
 	}
+
 	if err != nil {
 		return s, false, term.Usagef("sbatch: %s: %w", args[0], err)
 	}
@@ -259,6 +267,9 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	}
 	if s.Dir, err = filepath.Abs(f.dir); err != nil {
 		return s, err
+	}
+	if f.output != "" {
+		job["output"] = f.writes()
 	}
 	job["name"] = name
 	job["env"] = map[string]string{task.SlurmName: name, task.SlurmFolder: s.Dir}
@@ -358,4 +369,34 @@ func slurmTime(text string) (string, error) {
 		return "", wrong
 	}
 	return total.String(), nil
+}
+
+// ownOutput has the script write to the file of Slurm's name where no other is asked for, in the folder that it runs
+// in. What another machine runs has no such folder.
+func (f *batchFlags) ownOutput(cmd *cobra.Command, away bool) {
+	if f.output != "" || away && f.errors == "" {
+		return
+	}
+	name := "slurm-%j.out"
+	if f.array != "" {
+		name = "slurm-%A_%a.out"
+	}
+	folder, err := filepath.Abs(f.dir)
+	if err == nil {
+		err = shim.CheckOutput(filepath.Join(folder, name))
+	}
+	if err != nil && f.errors == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: no %s is written: %v\n", name, err)
+		return
+	}
+	f.output = name
+}
+
+// writes is the key output of a job file.
+func (f *batchFlags) writes() map[string]string {
+	output := map[string]string{"file": f.output, "mode": cmp.Or(f.openMode, "once")}
+	if f.errors != "" {
+		output["error"] = f.errors
+	}
+	return output
 }

@@ -470,6 +470,7 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	reported.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
 	o.Limit, o.Warn = t.Limit(d.view.Jobs[a.Job].RunSince(d.view.Now))
 	spec := d.view.Jobs[a.Job].Spec
+	o.Output = userOutput(&t, a, spec)
 	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.Ties.Array})
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
 	return o, err

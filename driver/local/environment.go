@@ -223,3 +223,15 @@ func valueOf(s, rest string, values map[string]string) string {
 
 // meetingAddress is where the processes of an attempt meet.
 const meetingAddress = "127.0.0.1"
+
+// userOutput says to which files of its user an attempt writes; nil = to none.
+func userOutput(t *task.Task, a *sched.Action, spec *sched.JobSpec) *shim.UserOutput {
+	if t.Output.File == "" {
+		return nil
+	}
+	o := &shim.UserOutput{File: t.Expand(t.Output.File, a.Job, spec), Truncate: t.Output.Truncates(a.Attempt)}
+	if t.Output.Error != "" {
+		o.Error = t.Expand(t.Output.Error, a.Job, spec)
+	}
+	return o
+}

@@ -30,6 +30,8 @@
 //	    model: resnet50
 //	    class: cv
 //	    priority: 5                 # larger first, where a system looks at it; default 0
+//	    # output: {file: logs/%x-%j.txt, error: logs/%x-%j.err, mode: append} has it write to files of its user: %j %x
+//	    # %A %a %u; or mode truncate or once. output: {max: 1GiB} is how much of the disk what is kept may take
 //	    progress: {from: tqdm}      # which of its logs has it: auto, own, tqdm, hf, lightning or steps; default auto;
 //	                                # or regex: a pattern with groups such as (?P<step>...)
 //	    launcher: auto              # or none: its launcher is given no options by which it keeps to the job

@@ -148,7 +148,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("group", strictyaml.Text(y, &s.Group)),
 		strictyaml.Key("model", strictyaml.Text(y, &s.Model)),
 		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
-		strictyaml.Key("output", func(key string, n ast.Node) { r.output(key, n, &t.MaxOutput) }),
+		strictyaml.Key("output", func(key string, n ast.Node) { r.output(key, n, t) }),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
 		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, t) }),
 		strictyaml.Key("launcher", func(key string, n ast.Node) {

@@ -46,8 +46,9 @@ func TestErrors(t *testing.T) {
 			`500MiB or 1GiB`},
 		{"jobs: [{command: [a], output: {max: 63MiB}}]", `1:37: output max "63MiB", want a size from 64MiB to 1PiB, ` +
 			`as in 500MiB or 1GiB`},
-		{"jobs: [{command: [a], output: 1GiB}]", `1:31: output "1GiB", want a mapping of max`},
-		{"jobs: [{command: [a], output: {most: 1GiB}}]", `1:32: unknown key "most", want one of max`},
+		{"jobs: [{command: [a], output: 1GiB}]", `1:31: output "1GiB", want a mapping of max, file, error, mode`},
+		{"jobs: [{command: [a], output: {most: 1GiB}}]", `1:32: unknown key "most", want one of max, ` +
+			`file, error, mode`},
 		// Commands.
 		{"jobs:\n  - command: python train.py", `2:14: command "python train.py", want a list of arguments, as in ` +
 			`[python, train.py] (no shell reads it)`},

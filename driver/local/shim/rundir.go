@@ -84,6 +84,8 @@ type Order struct {
 	Pattern  string          `json:"pattern,omitempty"`  // the same
 	// bytes of the disk that the output may take; 0 = none but those of the disk
 	MaxOutput int64 `json:"max_output,omitempty"`
+	// files of its user that it writes to; nil = none
+	Output *UserOutput `json:"output,omitempty"`
 }
 
 // Checkpoint returns the folder in which the job saves.

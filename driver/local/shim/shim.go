@@ -108,6 +108,7 @@ type shim struct {
 	locks    []*os.File // of the job, then of the devices
 	listener net.Listener
 	clients  sync.WaitGroup
+	outputs  *outputs // nil before they are open
 
 	mu      sync.Mutex
 	epoch   int64         // of the manager that gives orders, as the file last had it
@@ -137,11 +138,12 @@ func (s *shim) attempt() (*Over, error) {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
 	failpoint.Here("shim.grouped")
-	over, err := s.run(group)
-	if err != nil {
-		return nil, err
+	over := s.run(group)
+	err = sweep(group)
+	if s.outputs != nil { // what was left may have written until now
+		s.outputs.close()
 	}
-	if err := sweep(group); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if err := group.Close(); err != nil { // nothing is left in it: how the job ended is not to be lost for that
@@ -184,17 +186,20 @@ func (s *shim) unlock() {
 }
 
 // run starts the job's process and waits until it has ended, by itself or because it was asked to.
-func (s *shim) run(group *procs.Group) (*Over, error) {
-	out, err := openAppend(s.dir.Output())
-	if err != nil {
-		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
+func (s *shim) run(group *procs.Group) *Over {
+	var err error
+	s.outputs, err = s.order.open(s.dir)
+	if errors.Is(err, ErrOutput) && !lacking(err) { // the machine lacks nothing: the job asks for the wrong file
+		return &Over{Code: 126, Text: err.Error()}
 	}
-	defer out.Close()
-	if err = s.order.inherited(); err != nil {
-		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
+	if err == nil {
+		err = s.order.inherited()
+	}
+	if err != nil {
+		return &Over{Failed: err.Error()}
 	}
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, out, out
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, s.outputs.out, s.outputs.err
 	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own
 	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
 	alive, err := self(s.order.Epoch)
@@ -202,11 +207,11 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 		err = s.record.write("starting.json", alive)
 	}
 	if err != nil {
-		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
+		return &Over{Failed: err.Error()}
 	}
 	over := &Over{Started: time.Now(), StartedBoot: SinceBoot(), BootID: alive.BootID, Grace: s.order.Grace}
 	if err = group.Start(cmd); err != nil {
-		return neverRan(s.order, cmd.Path, err), nil //nolint:nilerr // it is reported in the record
+		return neverRan(s.order, cmd.Path, err)
 	}
 	failpoint.Here("shim.started")
 	alive.At, alive.AtBoot = time.Now(), SinceBoot()
@@ -224,7 +229,7 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	enough, capped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(capped)
-		(&outputCap{file: out, max: s.order.MaxOutput}).watch(enough)
+		(&outputCap{file: s.outputs.kept, max: s.order.most()}).watch(enough)
 	}()
 	s.untilDone(group, cmd.Process.Pid, done, over)
 	close(enough)
@@ -236,7 +241,7 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	if group.OutOfMemory() {
 		over.Text = "the kernel ended it, or a process of it, for want of memory"
 	}
-	return over, nil
+	return over
 }
 
 // untilDone waits for the end of the job's process: first for itself or an order to stop, then for the grace, then
@@ -246,6 +251,7 @@ func (s *shim) untilDone(group *procs.Group, main int, done <-chan struct{}, ove
 		return
 	}
 	over.Stopped, over.StopAsked = true, time.Now()
+	s.outputs.copyNow() // what it has written before says nothing of its answer
 	ask := newAsking(s, group, main, over)
 	if ask.untilGone(done) {
 		return
@@ -298,10 +304,15 @@ func (a *Alive) Lives() bool {
 var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EBUSY,
 	syscall.ENODEV, syscall.EIO}
 
+// lacking reports whether the machine lacks something.
+func lacking(err error) bool {
+	return slices.ContainsFunc(shortages, func(e error) bool { return errors.Is(err, e) })
+}
+
 // neverRan is the end of an attempt whose command cannot be run. If the machine lacks nothing, that is the job's own
 // fault: the codes are those of shells.
 func neverRan(o *Order, path string, err error) *Over {
-	if slices.ContainsFunc(shortages, func(e error) bool { return errors.Is(err, e) }) {
+	if lacking(err) {
 		return &Over{Failed: err.Error()}
 	}
 	over := &Over{Code: 126, Text: unrunnable(o, path, err)}
