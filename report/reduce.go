@@ -50,6 +50,7 @@ func (r *Report) reduced() *Report {
 		return nil
 	}
 	small := *r
+	small.whole = r
 	ids := r.foremost(jobs)
 	small.kept = &keptDoc{Jobs: len(ids), Of: len(jobs), ids: ids, described: picked(jobs, ids)}
 	small.kept.Says = fmt.Sprintf("The data would have more than %.3g MB: attempts of %d of %d jobs are kept, those "+

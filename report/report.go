@@ -27,7 +27,8 @@ type Report struct {
 	// Anonymous has jobs, users, models, classes and nodes numbered, and what may name a file left out.
 	Anonymous bool
 
-	kept *keptDoc
+	kept  *keptDoc
+	whole *Report // before jobs were left out; nil = none were
 }
 
 // Fact is a line about what was run.
@@ -61,6 +62,14 @@ func (s *System) shown() []timeline.Attempt {
 	return s.Timeline.Attempts
 }
 
+// all returns the report with all jobs.
+func (r *Report) all() *Report {
+	if r.whole != nil {
+		return r.whole
+	}
+	return r
+}
+
 // headDoc is the head of a file. Names are only ever added.
 type headDoc struct {
 	Schema    string      `json:"schema"`
@@ -82,6 +91,8 @@ type headDoc struct {
 	Classes   []string    `json:"classes"` // of losses, by number
 	Types     []string    `json:"gpu_types"`
 	Holds     string      `json:"unit,omitempty"` // what jobs hold, where that is no GPU
+	// Compared is of jobs that finished under all systems; nil = there are not several, or no such jobs.
+	Compared *comparedDoc `json:"compared,omitempty"`
 }
 
 type systemDoc struct {
@@ -94,6 +105,8 @@ type systemDoc struct {
 	Losses   *lossesDoc        `json:"losses,omitempty"`
 	Series   *seriesDoc        `json:"series,omitempty"`
 	Sums     *sumsDoc          `json:"sums,omitempty"` // where not all jobs are kept
+	// Paired is how far its mean JCT is from that of the first system; nil = it is the first, or there are too few jobs.
+	Paired *metrics.Paired `json:"paired,omitempty"`
 }
 
 // lossesDoc is timeline.Losses in GPU-hours.
@@ -139,7 +152,7 @@ func (r *Report) head(u unit) *headDoc {
 		Kept: r.kept, Systems: []systemDoc{}, Anonymous: r.Anonymous, Unit: u.of.Seconds(), Rounded: u.rounded,
 		Reasons:  words(sched.WhyAfter+1, sched.ReasonCode.String),
 		Outcomes: words(sched.RejectedJob+1, sched.Outcome.String),
-		Classes:  words(timeline.Classes, timeline.Class.String), Types: []string{}}
+		Classes:  words(timeline.Classes, timeline.Class.String), Types: []string{}, Compared: r.all().compared()}
 	if r.Unit != "GPU" {
 		h.Holds = r.Unit
 	}
@@ -147,6 +160,9 @@ func (r *Report) head(u unit) *headDoc {
 		s := &r.Systems[i]
 		d := systemDoc{Name: s.Name, Settings: s.Settings, Engine: s.Engine, LogHash: s.LogHash, Result: s.Result,
 			Sums: s.sums}
+		if i > 0 && r.Systems[0].Result.Finished == s.Result.Finished {
+			d.Paired = metrics.PairJobs(r.all().Systems[i].Jobs, r.all().Systems[0].Jobs)
+		}
 		d.Result.Wall, d.Result.DecisionP50, d.Result.DecisionP99 = 0, 0, 0
 		if s.Timeline != nil {
 			d.GPUs, d.Losses, d.Series = true, lossesOf(s.Timeline.Losses()), seriesOf(s.Timeline.Series())

@@ -39,9 +39,9 @@ type Row struct {
 	Makespan    float64 // first arrival to last end
 	Busy        float64 // share of the GPU time of nodes that were up in which work went on, by whatever job
 	Preemptions int64
-	Error       *Difference // of the simulation from the record, where both are of the same system; else nil
-	Paired      *Paired     // against the simulation of the system that decided; nil = none of it, or too few jobs
-	Err         error       // it could not be simulated: no figures
+	Error       *Difference     // of the simulation from the record, where both are of the same system; else nil
+	Paired      *metrics.Paired //  against the simulation of the system that decided; nil = none of it, or too few jobs
+	Err         error           // it could not be simulated: no figures
 
 	line    *timeline.Timeline // of its run; nil = not asked for
 	outcome *simulate.Outcome  // nil: it is the record
@@ -211,4 +211,31 @@ func (h *History) difference(row *Row, jobs []metrics.Job) *Difference {
 // relative returns (x-was)/was; 0 where both are nothing, at the scale of a nanosecond where only was is.
 func relative(x, was float64) float64 {
 	return (x - was) / max(was, time.Nanosecond.Seconds())
+}
+
+// jcts returns the JCT of the jobs that are counted, in order of arrival; -1 of one that did not end.
+func (h *History) jcts(jobs []metrics.Job) (list []time.Duration) {
+	for i := range jobs {
+		switch {
+		case !h.ended[i]:
+		case jobs[i].Finish == sched.None:
+			list = append(list, -1)
+		default:
+			list = append(list, jobs[i].JCT())
+		}
+	}
+	return list
+}
+
+// pair compares each simulated row with that of the system that decided, by what the jobs of each took.
+func pair(rows []Row, took [][]time.Duration) {
+	base := slices.IndexFunc(rows, func(r Row) bool { return r.Error != nil })
+	if base < 0 {
+		return
+	}
+	for i := range rows {
+		if r := &rows[i]; !r.Recorded && r.Err == nil && i != base {
+			r.Paired = metrics.Pair(took[i], took[base])
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
@@ -261,15 +262,7 @@ type rowJSON struct {
 	// WithinError: its mean JCT is no further from that simulated of the system that decided than that is off.
 	WithinError bool `json:"within_error,omitempty"`
 	// Paired is how far its mean JCT is from that simulated of the system that decided, with its interval.
-	Paired *pairedJSON `json:"paired,omitempty"`
-}
-
-// pairedJSON is Paired: relative, with a 95 % interval by a bootstrap over blocks of arrivals.
-type pairedJSON struct {
-	Diff   float64 `json:"mean_jct"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-	Blocks int     `json:"blocks"`
+	Paired *metrics.Paired `json:"paired,omitempty"`
 }
 
 // simErrorJSON is how far the simulation of the system that decided is from the record, relative to it.
@@ -291,9 +284,7 @@ func whatifDoc(h *History, rows []Row) whatifJSON {
 			P95JCT:    r.P95JCT,
 			MeanQueue: r.MeanQueue, Makespan: r.Makespan, Busy: r.Busy, Preemptions: r.Preemptions}
 		row.WithinError = withinError(r, itself(rows))
-		if p := r.Paired; p != nil {
-			row.Paired = &pairedJSON{p.Diff, p.Low, p.High, p.Blocks}
-		}
+		row.Paired = r.Paired
 		if row.Settings == nil {
 			row.Settings = map[string]string{}
 		}

@@ -31,14 +31,21 @@ export function keyOf(r: Report, g: Gantt, by: Colouring, i: number): string {
   }
 }
 
-/** colour gives each attempt a colour. */
-export function colour(r: Report, g: Gantt, by: Colouring, p: Palette): Legend {
+/** groups returns the group of each attempt, and how many hours each group held. */
+function groups(r: Report, g: Gantt, by: Colouring): { keys: string[]; hours: Map<string, number> } {
   const a = g.attempts, hours = new Map<string, number>(), keys = new Array<string>(a.n);
   for (let i = 0; i < a.n; i++) {
     keys[i] = keyOf(r, g, by, i);
     hours.set(keys[i], (hours.get(keys[i]) ?? 0) + ((a.end[i] - a.start[i]) * a.width[i]) / 3600);
   }
-  const ranked = [...hours].sort((x, y) => y[1] - x[1] || (x[0] < y[0] ? -1 : 1));
+  return { keys, hours };
+}
+
+/** colour gives each attempt a colour. The groups that held most have hues: most of like, so that two charts agree. */
+export function colour(r: Report, g: Gantt, by: Colouring, p: Palette, like: Gantt = g): Legend {
+  const a = g.attempts, { keys, hours } = groups(r, g, by), first = like === g ? hours : groups(r, like, by).hours;
+  const weight = (name: string) => first.get(name) ?? -1;
+  const ranked = [...hours].sort((x, y) => weight(y[0]) - weight(x[0]) || y[1] - x[1] || (x[0] < y[0] ? -1 : 1));
   const entries = ranked.slice(0, p.hues.length).map(([name, h], n) => ({ name, colour: p.hues[n], hours: h }));
   const rest = ranked.slice(p.hues.length);
   if (rest.length > 0) {
@@ -58,4 +65,11 @@ export function colour(r: Report, g: Gantt, by: Colouring, p: Palette): Legend {
     [colours[i], pale[i]] = both;
   }
   return { colours, pale, entries };
+}
+
+/** startsWith is what says most: users where there are several, else models, else widths. */
+export function startsWith(report: Report): Colouring {
+  const several = (list: string[]) => new Set(list).size > 1;
+  if (several(report.jobs.user)) return "user";
+  return several(report.jobs.model) ? "model" : "width";
 }

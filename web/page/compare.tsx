@@ -1,12 +1,13 @@
 // How the systems compare: the headline figures of --json, distributions, and who gained and lost.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { Figure, Grid, Plot } from "./charts";
-import { change as delta, count, held, percent, span, trim, u } from "./format";
+import { change as delta, count, held, many, percent, signedPercent, span, trim, u } from "./format";
 import { longestWait } from "./job";
-import type { Report, Result } from "./model";
+import type { Compared, Report, Result } from "./model";
 import { cdf, onOneAxis, quantile, splitOf } from "./split";
-import { go, link } from "./state";
+import { change, go, link, place } from "./state";
+import { TwoGantts } from "./twogantts";
 
 const columns: { name: string; of: (r: Result) => number; text: (x: number) => string; lower?: boolean }[] = [
   { name: "finished", of: (r) => r.finished, text: count },
@@ -29,7 +30,8 @@ const extra: typeof columns = [
 export function Compare({ report }: { report: Report }) {
   const systems = report.head.systems, first = systems[0].result;
   const shown = [...columns, ...extra.filter((c) => systems.some((s) => c.of(s.result) > 0))];
-  const same = systems.every((s) => s.result.finished === first.finished);
+  const same = systems.every((s) => s.result.finished === first.finished), paired = systems.find((s) => s.paired)?.paired;
+  const other = otherOf(report);
   return (
     <>
       <h1>{systems.length > 1 ? "Compare" : "Summary"}</h1>
@@ -37,7 +39,7 @@ export function Compare({ report }: { report: Report }) {
         {(report.head.facts ?? []).map((f) => [<dt key={f.name}>{f.name}</dt>, <dd key={f.name + "."}><bdi>{f.text}</bdi></dd>])}
       </dl>
       <Grid
-        id="headline" head={["system", ...shown.map((c) => c.name.replace("GPU", held()))]}
+        id="headline" head={["system", ...shown.map((c) => c.name.replace("GPU", held())), ...(paired ? ["JCT, 95 %"] : [])]}
         rows={systems.map((s, i) => [
           <a href={link(report.systems[i].gantt ? "time" : "jobs", { sys: i })}>{s.name}</a>,
           ...shown.map((c) => (
@@ -46,15 +48,68 @@ export function Compare({ report }: { report: Report }) {
               {c.lower && i > 0 && same ? <small> {delta(c.of(s.result), c.of(first))}</small> : ""}
             </span>
           )),
+          ...(paired ? [s.paired ? <span data-low={s.paired.low} data-high={s.paired.high}>{signedPercent(s.paired.low)} to {signedPercent(s.paired.high)}</span> : "–"] : []),
         ])}
       />
+      {systems.length > 1 && same && (
+        <p class="quiet" id="paired">
+          {paired
+            ? `Intervals are of the paired difference in mean JCT from ${systems[0].name}, by a bootstrap over ${paired.blocks} blocks of jobs that arrived one after the other: one trace, not several.`
+            : "There are too few jobs for intervals: they take 20 blocks of 10 jobs that finished."}
+        </p>
+      )}
       {!same && <p class="warn">The systems finished different sets of jobs: their averages are over different jobs, and rank nothing.</p>}
       {report.head.notes.map((n) => <p class="note" key={n}>{n}</p>)}
       {systems.some((s) => s.result.finished > 0)
         ? <Distributions report={report} />
         : <p class="note">No job finished: there is no distribution to show.</p>}
-      {systems.length > 1 && same && <Gains report={report} />}
+      {report.head.compared && <Cells report={report} doc={report.head.compared} />}
+      {systems.length > 2 && <Other report={report} other={other} />}
+      {systems.length > 1 && <TwoGantts report={report} other={other} />}
+      {systems.length > 1 && same && <Gains report={report} other={other} />}
     </>
+  );
+}
+
+/** otherOf is the system that is set next to the first: the last, until another is chosen. */
+function otherOf(report: Report): number {
+  const n = Number(place.value.args.with ?? NaN);
+  return n > 0 && n < report.systems.length ? Math.floor(n) : report.systems.length - 1;
+}
+
+function Other({ report, other }: { report: Report; other: number }) {
+  return (
+    <div class="choices" role="group" aria-label={`System next to ${report.systems[0].head.name}`}>
+      {report.systems.slice(1).map((s, i) => <button key={i} aria-pressed={i + 1 === other} onClick={() => change({ with: i + 1, pick: undefined, on: undefined })}>{s.head.name}</button>)}
+    </div>
+  );
+}
+
+const means = { "mean JCT": "mean_jct_s", "mean queue": "mean_queue_s" } as const;
+
+/** Cells is a table of jobs by how many GPUs they ask for, and how long they run. */
+function Cells({ report, doc }: { report: Report; doc: Compared }) {
+  const of = place.value.args.cells === "queue" ? "mean queue" : "mean JCT", field = means[of];
+  const q = doc.quartile_s, names = report.systems.map((s) => s.head.name);
+  const runs = [`up to ${span(q[0])}`, `to ${span(q[1])}`, `to ${span(q[2])}`, `above ${span(q[2])}`];
+  const wins = names.map((_, i) => doc.cells.filter((c) => c[field][i] <= Math.min(...c[field])).length);
+  const best = wins.indexOf(Math.max(...wins));
+  return (
+    <Figure
+      title={u`By GPUs and run time`}
+      says={`${many(doc.jobs, "job")} finished under all systems. Quarters are of their run times under ${names[0]}. ${names[best]} has the least ${of} in ${wins[best]} of ${many(doc.cells.length, "group")}.`}
+    >
+      <div class="choices" role="group" aria-label="Mean of">
+        {(Object.keys(means) as (keyof typeof means)[]).map((k) => <button key={k} aria-pressed={k === of} onClick={() => change({ cells: k === "mean queue" ? "queue" : undefined })}>{k}</button>)}
+      </div>
+      <Grid
+        id="cells" label={u`${of} by GPUs and run time`} head={[u`GPUs`, "run time", "jobs", ...names]}
+        rows={doc.cells.map((c) => [
+          c.gpus, runs[c.quartile - 1], <span data-gpus={c.gpus} data-quartile={c.quartile} data-jobs={c.jobs}>{count(c.jobs)}</span>,
+          ...names.map((_, i) => <span data-value={c[field][i]}>{span(c[field][i])}{i > 0 && <small> {delta(c[field][i], c[field][0])}</small>}</span>),
+        ])}
+      />
+    </Figure>
   );
 }
 
@@ -75,7 +130,7 @@ function valuesOf(report: Report, i: number, kind: (typeof kinds)[number]): numb
 }
 
 function Distributions({ report }: { report: Report }) {
-  const [kind, setKind] = useState<(typeof kinds)[number]>("JCT");
+  const kind = kinds.find((k) => k === place.value.args.of) ?? "JCT";
   const data = useMemo(() => {
     const values = report.systems.map((_, i) => valuesOf(report, i, kind));
     const least = kind === "slow-down" ? 1 : 1;
@@ -102,7 +157,7 @@ function Distributions({ report }: { report: Report }) {
       head={["system", "p10", "p25", "p50", "p75", "p95", "p99"]} rows={data.rows}
     >
       <div class="choices" role="group" aria-label="Figure">
-        {kinds.map((k) => <button key={k} aria-pressed={k === kind} onClick={() => setKind(k)}>{k}</button>)}
+        {kinds.map((k) => <button key={k} aria-pressed={k === kind} onClick={() => change({ of: k === "JCT" ? undefined : k })}>{k}</button>)}
       </div>
       <Plot x={data.x} lines={data.lines} height={260} logX xText={text} yText={percent} top={1}
         xTicks={kind === "slow-down" ? undefined : () => []} />
@@ -110,8 +165,7 @@ function Distributions({ report }: { report: Report }) {
   );
 }
 
-function Gains({ report }: { report: Report }) {
-  const [other, setOther] = useState(report.systems.length - 1);
+function Gains({ report, other }: { report: Report; other: number }) {
   const rows = useMemo(() => {
     const a = report.systems[0], b = report.systems[other];
     const list = [];
@@ -131,11 +185,6 @@ function Gains({ report }: { report: Report }) {
       says={`${report.head.kept ? `Of the ${count(report.head.kept.jobs)} jobs kept here ` : ""}${count(rows.gained)} jobs are done earlier under ${names[other]}, ${count(rows.lost)} later. Each difference is ` +
         "split into waiting, starts and stops, work done again, and work itself (narrower or slower); the parts sum to it."}
     >
-      {report.systems.length > 2 && (
-        <div class="choices" role="group" aria-label="System">
-          {names.slice(1).map((n, i) => <button key={n} aria-pressed={i + 1 === other} onClick={() => setOther(i + 1)}>{n}</button>)}
-        </div>
-      )}
       <Grid
         id="gains" head={["job", u`GPUs`, names[0], names[other], "difference", "waiting", "starts, stops", "redone", "work", `longest wait under ${names[other]}`]}
         rows={rows.ends.map(({ j, d, was, now }) => [

@@ -26,6 +26,7 @@ interface Props {
   level: Level | "auto";
   height: number;
   selected: number;
+  like?: Gantt; // whose groups have the first hues; its own where there is none
   near?: boolean; // show the rows of what is selected, tall enough to be told apart
   onSelect: (attempt: number) => void;
 }
@@ -69,7 +70,7 @@ export function Chart(p: Props) {
   const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
   const pal: Palette = dark.value ? night : light;
   const g = p.gantt, ratio = Math.max(1, window.devicePixelRatio || 1);
-  const legend = useMemo(() => colour(p.report, g, p.by, pal), [g, p.by, pal]);
+  const legend = useMemo(() => colour(p.report, g, p.by, pal, p.like), [g, p.by, pal, p.like]);
   const lanes = useMemo(() => lanesOf(g), [g]);
   const drag = useRef<{ x: number; y: number; range: Range; y0: number; moved: boolean } | null>(null);
   const inner = p.height - AXIS, plot = Math.max(width - SIDE, 10);

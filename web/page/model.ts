@@ -80,6 +80,22 @@ interface SystemHead {
   losses?: Losses;
   series?: Series;
   sums?: Sums;
+  paired?: Paired;
+}
+
+/** Paired is how far a mean JCT is from that of the first system, relative to it, with its 95 % interval. */
+export interface Paired {
+  mean_jct: number;
+  low: number;
+  high: number;
+  blocks: number;
+}
+
+/** Compared is of jobs that finished under all systems, by what they ask for and how long they run. */
+export interface Compared {
+  jobs: number;
+  quartile_s: number[];
+  cells: { gpus: string; quartile: number; jobs: number; mean_jct_s: number[]; mean_queue_s: number[] }[];
 }
 
 export interface Head {
@@ -102,6 +118,7 @@ export interface Head {
   gpu_types: string[] | null;
   unit?: string; // what jobs hold, where that is no GPU
   whatif?: WhatIfDoc;
+  compared?: Compared;
 }
 
 export interface Jobs {

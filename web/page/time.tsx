@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { Figure, Plot } from "./charts";
 import { Coming } from "./coming";
-import { colour, colourings, type Colouring } from "./colouring";
+import { colour, colourings, startsWith, type Colouring } from "./colouring";
 import { at, count, held, many, percent, span, ticks, title, trim, u } from "./format";
 import { Chart, type Range } from "./gantt";
 import type { Report, System } from "./model";
@@ -91,13 +91,6 @@ function Charts({ report, system, args }: { report: Report; system: System; args
           </>}
     </>
   );
-}
-
-/** startsWith is what says most: users where there are several, else models, else widths. */
-function startsWith(report: Report): Colouring {
-  const several = (list: string[]) => new Set(list).size > 1;
-  if (several(report.jobs.user)) return "user";
-  return several(report.jobs.model) ? "model" : "width";
 }
 
 function Series({ system, range }: { system: System; range: Range }) {

@@ -1,11 +1,10 @@
-package past
+package metrics
 
 import (
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -22,43 +21,37 @@ const (
 // Paired is how far the mean JCT under one system is from that under another, both simulated on the same jobs, relative
 // to the other: 0.1 = a tenth more. Low and High are its 95 % interval by a bootstrap over blocks of arrivals.
 type Paired struct {
-	Diff, Low, High float64
-	Blocks          int
+	Diff   float64 `json:"mean_jct"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Blocks int     `json:"blocks"` // of jobs that arrived one after the other
 }
 
-// jcts returns the JCT of the jobs that are counted, in order of arrival; -1 of one that did not end.
-func (h *History) jcts(jobs []metrics.Job) (list []time.Duration) {
-	for i := range jobs {
-		switch {
-		case !h.ended[i]:
-		case jobs[i].Finish == sched.None:
-			list = append(list, -1)
-		default:
-			list = append(list, jobs[i].JCT())
+// PairJobs compares what the same jobs, in order of arrival, took under one system and another. nil where too few
+// finished under both for an interval, or where their numbers differ.
+func PairJobs(got, base []Job) *Paired {
+	if len(got) != len(base) {
+		return nil
+	}
+	took := func(jobs []Job) []time.Duration {
+		list := make([]time.Duration, len(jobs))
+		for i := range jobs {
+			if list[i] = -1; jobs[i].Outcome == sched.Finished {
+				list[i] = jobs[i].JCT()
+			}
 		}
+		return list
 	}
-	return list
-}
-
-// pair compares each simulated row with that of the system that decided, by what the jobs of each took.
-func pair(rows []Row, took [][]time.Duration) {
-	base := slices.IndexFunc(rows, func(r Row) bool { return r.Error != nil })
-	if base < 0 {
-		return
-	}
-	for i := range rows {
-		if r := &rows[i]; !r.Recorded && r.Err == nil && i != base {
-			r.Paired = paired(took[i], took[base])
-		}
-	}
+	return Pair(took(got), took(base))
 }
 
 // block is what the jobs of one took in all, in seconds.
 type block struct{ got, base float64 }
 
-// paired returns how far got is from base; nil where there are too few jobs for an interval. Jobs that did not end
-// under both count for neither.
-func paired(got, base []time.Duration) *Paired {
+// Pair returns how far the times got of jobs in order of arrival are from base, those of the same jobs; nil where there
+// are too few for an interval. A time below 0 is that of a job that did not end: jobs that did not end under both count
+// for neither.
+func Pair(got, base []time.Duration) *Paired {
 	var both []block
 	for i := range min(len(got), len(base)) {
 		if got[i] >= 0 && base[i] >= 0 {
@@ -80,7 +73,7 @@ func paired(got, base []time.Duration) *Paired {
 			b := pick(i)
 			sum.got, sum.base = sum.got+b.got, sum.base+b.base
 		}
-		return relative(sum.got, sum.base)
+		return (sum.got - sum.base) / max(sum.base, time.Nanosecond.Seconds())
 	}
 	p := &Paired{Diff: diff(func(i int) *block { return &blocks[i] }), Blocks: k}
 	r := rand.New(rand.NewPCG(1, uint64(k)))
