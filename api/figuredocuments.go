@@ -76,7 +76,7 @@ type UsageRow struct {
 type Series struct {
 	Schema string   `json:"schema" doc:"trainyard.series/v1"`
 	Name   string   `json:"name"`
-	Unit   string   `json:"unit" doc:"of its values: GPUs, jobs, W or kWh"`
+	Unit   string   `json:"unit" doc:"of its values: GPUs, jobs, W, kWh, dollars an hour or dollars"`
 	Known  bool     `json:"known" doc:"false: it is not measured here, and has no points"`
 	From   string   `json:"from" doc:"RFC 3339; empty = no job was submitted yet"`
 	To     string   `json:"to"`

@@ -223,7 +223,7 @@ func (m *Manager) fresh(h *eventlog.Header) (sched.Decider, error) {
 // record starts with new figures.
 func (m *Manager) record() eventlog.Sink {
 	m.recorder = metrics.NewCompact()
-	m.line = timeline.NewCompact(m.recorder.Watts)
+	m.line = timeline.NewCompact(m.recorder.Bill())
 	return figures{m.line, m.recorder}
 }
 

@@ -28,7 +28,7 @@ type both struct {
 func newBoth(t *testing.T, seed uint64, every int) *both {
 	b := &both{T: t, seed: seed, every: every, rec: metrics.NewRecorder(0), smallRec: metrics.NewCompact(),
 		line: new(timeline.Timeline)}
-	b.line.Watts, b.smallOne = b.rec.Watts, timeline.NewCompact(b.smallRec.Watts)
+	b.line.Meter, b.smallOne = b.rec.Bill(), timeline.NewCompact(b.smallRec.Bill())
 	return b
 }
 

@@ -41,11 +41,6 @@ func (g *gauge) exchange(was, now float64) {
 	}
 }
 
-// Watts returns what all nodes draw at present; 0 where their power is not known.
-func (r *Recorder) Watts() float64 {
-	return r.meter.jobs.watts + r.meter.idle.watts + r.meter.sleep.watts
-}
-
 // meter splits the power of each node among the jobs on it, by the rule of power.Node.Draw.
 type meter struct {
 	jobs, idle, sleep gauge // of all nodes

@@ -49,7 +49,7 @@ type Recorder struct {
 	active int // nodes with a GPU held
 	meter  meter
 	price  sched.Dollars // per hour, of owned nodes
-	before sched.Dollars // what pools had cost at the first arrival
+	rent   rent
 	first  sched.Time
 	any    bool
 	sums   sums             // up to now
@@ -81,13 +81,16 @@ func NewRecorder(jobs int) *Recorder {
 
 // Log folds one event.
 func (r *Recorder) Log(v *sched.View, e *sched.Event) {
-	if r.old == nil {
-		r.fold(v, e)
-		return
+	if r.old != nil {
+		r.old.view = v
 	}
-	r.old.view = v
 	r.fold(v, e)
-	r.old.heard(e, &r.held)
+	if len(v.Pools) > 0 {
+		r.rent.update(v)
+	}
+	if r.old != nil {
+		r.old.heard(e, &r.held)
+	}
 }
 
 func (r *Recorder) fold(v *sched.View, e *sched.Event) {
@@ -131,7 +134,7 @@ func (r *Recorder) fold(v *sched.View, e *sched.Event) {
 func (r *Recorder) close(v *sched.View) {
 	r.closed, r.end = r.sums, r.now
 	if len(v.Pools) > 0 {
-		r.closed.cost += spent(v) - r.before
+		r.closed.cost += spent(v) - r.rent.before
 	}
 }
 
@@ -223,7 +226,7 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 	}
 	r.held.arrived()
 	if !r.any {
-		r.any, r.first, r.now, r.before = true, e.Time, e.Time, spent(v)
+		r.any, r.first, r.now, r.rent.before = true, e.Time, e.Time, spent(v)
 		r.closed = sums{}
 	}
 }
@@ -324,14 +327,6 @@ func (r *Recorder) update(v *sched.View, e *sched.Event) {
 			r.misses++
 		}
 	}
-}
-
-// spent returns what all pools have cost so far.
-func spent(v *sched.View) (sum sched.Dollars) {
-	for i := range v.Pools {
-		sum += v.Pools[i].SpentNow(v.Now)
-	}
-	return sum
 }
 
 // nodeRecord is what a node adds to the sums at present.

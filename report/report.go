@@ -105,7 +105,7 @@ type systemDoc struct {
 	Losses   *lossesDoc        `json:"losses,omitempty"`
 	Series   *seriesDoc        `json:"series,omitempty"`
 	Sums     *sumsDoc          `json:"sums,omitempty"` // where not all jobs are kept
-	// Paired is how far its mean JCT is from that of the first system; nil = it is the first, or there are too few jobs.
+	// Paired is how far its mean JCT is from that of the first; nil = it is that, or there are too few jobs.
 	Paired *metrics.Paired `json:"paired,omitempty"`
 }
 
@@ -134,6 +134,9 @@ type seriesDoc struct {
 	Queue []float64 `json:"queue"`
 	Asked []float64 `json:"asked"`
 	Watts []float64 `json:"watts,omitempty"`
+	// per hour: of nodes, and of energy
+	Dollars       []float64 `json:"dollars_per_hour,omitempty"`
+	EnergyDollars []float64 `json:"energy_dollars_per_hour,omitempty"`
 }
 
 // words returns the words of the numbers below n.
@@ -197,10 +200,12 @@ func lossesOf(l *timeline.Losses) *lossesDoc {
 func seriesOf(s timeline.Series) *seriesDoc {
 	d := &seriesDoc{From: s.From.Seconds(), Width: s.Width.Seconds()}
 	for _, c := range []struct {
-		from []float64
-		to   *[]float64
-	}{{s.Held, &d.Held}, {s.GPUs, &d.GPUs}, {s.Queue, &d.Queue}, {s.Asked, &d.Asked}, {s.Watts, &d.Watts}} {
-		if c.to != &d.Watts {
+		from  []float64
+		to    *[]float64
+		known bool // else it may be unknown
+	}{{s.Held, &d.Held, true}, {s.GPUs, &d.GPUs, true}, {s.Queue, &d.Queue, true}, {s.Asked, &d.Asked, true},
+		{s.Watts, &d.Watts, false}, {s.Dollars, &d.Dollars, false}, {s.EnergyDollars, &d.EnergyDollars, false}} {
+		if c.known {
 			*c.to = []float64{}
 		}
 		for _, x := range c.from {

@@ -176,11 +176,15 @@ func (p *Pool) SpentNow(now Time) Dollars {
 	if now == p.Settled { // as nearly always where several nodes come or go
 		return p.Spent
 	}
-	paid := p.Nodes
-	if !p.Spec.FromJoin {
-		paid = max(paid, p.Ordered)
+	return p.Spent + p.Price*Dollars(p.Paid())*Dollars(now.Sub(p.Settled).Hours())
+}
+
+// Paid returns how many nodes are paid for at present.
+func (p *Pool) Paid() int32 {
+	if p.Spec.FromJoin {
+		return p.Nodes
 	}
-	return p.Spent + p.Price*Dollars(paid)*Dollars(now.Sub(p.Settled).Hours())
+	return max(p.Nodes, p.Ordered)
 }
 
 // PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period started.

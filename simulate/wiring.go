@@ -169,7 +169,7 @@ func (s *Request) drive(ctx context.Context, b *built) (*Outcome, error) {
 	}
 	opt := engine.Options{Clock: s.Clock}
 	if s.Timeline != nil { // before the Recorder, which is asked for the power up to the event
-		s.Timeline.Watts = rec.Watts
+		s.Timeline.Meter = rec.Bill()
 		opt.Sinks = append(opt.Sinks, s.Timeline)
 	}
 	opt.Sinks = append(append(opt.Sinks, rec), s.Sinks...)

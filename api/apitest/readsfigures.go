@@ -91,7 +91,8 @@ func (s pastSuite) ranges(t *testing.T, path string) {
 
 // series checks that a figure of so many points has no more, that its points do not overlap, and what is refused.
 func (s pastSuite) series(t *testing.T) {
-	for _, name := range []string{"held", "busy", "gpus", "queue", "asked", "watts", "kwh"} {
+	for _, name := range []string{"held", "busy", "gpus", "queue", "asked", "watts", "kwh", "dollars_per_hour",
+		"cost"} {
 		s.points(t, name)
 	}
 	held, err := api.FiguresOf(s.Client).Series(t.Context(), "held", api.Range{}, 2000)

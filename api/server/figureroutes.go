@@ -58,7 +58,7 @@ func (p *past) span(in *rangeInput) (from, to sched.Time, err error) {
 type seriesInput struct {
 	From   string `query:"from" doc:"as of users"`
 	To     string `query:"to" doc:"as of users"`
-	Name   string `query:"name" doc:"what: held, busy, gpus, queue, asked, watts, kwh"`
+	Name   string `query:"name" doc:"what: held, busy, gpus, queue, asked, watts, kwh, dollars_per_hour, cost"`
 	Points int    `query:"points" minimum:"1" maximum:"2000" default:"200" doc:"at most"`
 }
 
@@ -99,6 +99,10 @@ func unitOf(f timeline.Figure) string {
 		return "W"
 	case timeline.Energy:
 		return "kWh"
+	case timeline.Spend:
+		return "dollars an hour"
+	case timeline.Cost:
+		return "dollars"
 	}
 	return "GPUs"
 }

@@ -74,7 +74,7 @@ func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*
 		said: make(map[sched.JobID]time.Duration)}
 	sinks := []eventlog.Sink{rec, spent, &spent.paces, who}
 	if line != nil {
-		line.Watts = rec.Watts
+		line.Meter = rec.Bill()
 		sinks = append([]eventlog.Sink{line}, sinks...)
 	}
 	s, _, err := engine.Fold(r.Header(), r.Records(), sinks...)

@@ -48,8 +48,8 @@ type resultDoc struct {
 	// LogHash is the hash of the event log: equal runs have equal hashes. A replica has no log and none.
 	LogHash string `json:"log_hash"`
 	Engine  string `json:"engine"` // what computed it: trainyard, or replica:NAME
-	// Paired is how far its mean JCT is from that of the first system, relative to it, with a 95 % interval by a bootstrap
-	// over blocks of arrivals; nothing of the first, of fewer than 200 jobs, and where other jobs finished.
+	// Paired is how far its mean JCT is from that of the first system, relative to it, with a 95 % interval by a
+	// bootstrap over blocks of arrivals; nothing of the first, of fewer than 200 jobs, and where other jobs finished.
 	Paired *metrics.Paired `json:"paired,omitempty"`
 }
 

@@ -43,7 +43,8 @@ type buckets struct {
 	width time.Duration
 	rows  [][]Area // by row, then bucket
 
-	joules   energy // drawn meanwhile
+	joules   amounts // drawn meanwhile
+	costs    costs
 	extremes extremes
 }
 
@@ -56,9 +57,7 @@ func (b *buckets) add(row int, a, z sched.Time, n int) {
 	if n == 0 || z <= a {
 		return
 	}
-	for z > b.from.Add(mostBuckets*b.width) {
-		b.widen()
-	}
+	b.reach(z)
 	list := b.rows[row]
 	for i := int(a.Sub(b.from) / b.width); a < z; i++ {
 		end := min(z, b.from.Add(time.Duration(i+1)*b.width))
@@ -69,6 +68,13 @@ func (b *buckets) add(row int, a, z sched.Time, n int) {
 		a = end
 	}
 	b.rows[row] = list
+}
+
+// reach makes buckets so wide that they reach to z.
+func (b *buckets) reach(z sched.Time) {
+	for z > b.from.Add(mostBuckets*b.width) {
+		b.widen()
+	}
 }
 
 // widen makes one bucket of two.

@@ -18,10 +18,12 @@ const (
 	Asked                // GPUs that they ask for
 	Power                // in watts, where that is measured
 	Energy               // in kWh by point, where power is measured
+	Spend                // what nodes cost in dollars per hour, where they have prices; the mean alone is known
+	Cost                 // what nodes cost in dollars by point, where they have prices
 	figures
 )
 
-var figureWords = [...]string{"held", "busy", "gpus", "queue", "asked", "watts", "kwh"}
+var figureWords = [...]string{"held", "busy", "gpus", "queue", "asked", "watts", "kwh", "dollars_per_hour", "cost"}
 
 // String returns the word of a known figure.
 func (f Figure) String() string { return figureWords[f] }
@@ -164,7 +166,7 @@ func (t *Timeline) Points(f Figure, from, to sched.Time, most int) Points {
 				ends.take(known.rows[f][k])
 			}
 		}
-		if f != Energy {
+		if f != Energy && f != Cost {
 			x.Mean /= span
 		}
 		if x.Low, x.High = x.Mean, x.Mean; ends.any {
@@ -175,7 +177,7 @@ func (t *Timeline) Points(f Figure, from, to sched.Time, most int) Points {
 	return p
 }
 
-// valuesOf returns the sum of a figure over time by bucket, in seconds; nil if it is not measured.
+// valuesOf returns the sum of a figure over time by bucket, in seconds where it is a mean; nil if it is not measured.
 func (t *Timeline) valuesOf(f Figure) func(bucket int) float64 {
 	rows := map[Figure][]int{Held: {heldGPUs}, Queue: {queueJobs}, Asked: {queueGPUs}}[f]
 	over := t.known.rows
@@ -187,22 +189,14 @@ func (t *Timeline) valuesOf(f Figure) func(bucket int) float64 {
 		for c := Down; c <= held; c++ {
 			rows = append(rows, int(c))
 		}
-	case Power, Energy:
-		if !t.known.joules.any {
-			return nil
-		}
-		joules := append([]float64(nil), t.known.joules.list...)
-		e := energy{any: true, width: t.known.joules.width, list: joules}
-		list, by := e.at(t.known), 1.0
-		if f == Energy {
-			by = 3.6e6
-		}
-		return func(i int) float64 {
-			if i >= len(list) {
-				return 0
-			}
-			return list[i] / by
-		}
+	case Power:
+		return t.known.joules.values(t.known, 1)
+	case Energy:
+		return t.known.joules.values(t.known, 1/3.6e6)
+	case Spend:
+		return t.known.costs.nodes.values(t.known, 3600)
+	case Cost:
+		return t.known.costs.nodes.values(t.known, 1)
 	}
 	return func(i int) (sum float64) {
 		for _, r := range rows {

@@ -30,7 +30,7 @@ type chunk struct {
 
 // NewCompact returns a Timeline that keeps what is over in few bytes. Its Jobs and Attempts are empty: Snapshot has
 // them, as a Timeline that is not compact would, and OfJob some. watts is Watts.
-func NewCompact(watts func() float64) *Timeline { return &Timeline{Watts: watts, old: new(old)} }
+func NewCompact(m Meter) *Timeline { return &Timeline{Meter: m, old: new(old)} }
 
 // add appends an attempt.
 func (o *old) add(a Attempt) {

@@ -8,8 +8,7 @@ import (
 
 // Timeline folds a log. The zero value is ready to use.
 type Timeline struct {
-	// Watts returns what the cluster draws, nil = unknown. It is asked before each event is folded.
-	Watts func() float64
+	Meter Meter // nil = it is not known what the cluster draws and costs
 
 	Jobs     []Job     // by JobID
 	Attempts []Attempt // in the order in which they were ordered
@@ -36,7 +35,7 @@ type Timeline struct {
 	first   sched.Time // of the first arrival
 	end     sched.Time // of the last event about a job that was not done
 	now1    step       // what is so now
-	pending []step     // since end
+	pending pending    // since end
 	known   *buckets   // rows: classes but the first four, held, queue of jobs, queue of GPUs
 }
 
@@ -63,6 +62,7 @@ type step struct {
 	jobs     int              // that wait
 	gpus     int              // that they ask for
 	watts    float64
+	spending // meanwhile
 }
 
 // Log folds one event.
@@ -96,6 +96,7 @@ func (t *Timeline) Log(v *sched.View, e *sched.Event) {
 
 // start takes what there is before the first event, of a log that does not start with an empty cluster.
 func (t *Timeline) start(v *sched.View, e *sched.Event) {
+	t.pending.start(t.Meter)
 	t.started, t.Types = true, slices.Clone(v.Types)
 	for id := range v.Jobs {
 		if e.Kind == sched.JobArrived && int(e.Job) == id {
@@ -163,6 +164,7 @@ func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
 		}
 		if !t.any {
 			t.any, t.first, t.now, t.end = true, e.Time, e.Time, e.Time
+			t.pending.start(t.Meter)
 		}
 	case sched.AttemptStarted:
 		t.cameUp(v, e)
@@ -240,10 +242,11 @@ func (t *Timeline) advance(now sched.Time) {
 		t.settleIdle()
 		s := t.now1
 		s.from, s.to, s.jobs, s.gpus = t.now, now, t.queue.jobs, t.queue.gpus
-		if t.Watts != nil {
-			s.watts = t.Watts()
+		if t.Meter != nil {
+			s.watts = t.Meter.Watts()
+			s.spending = t.pending.spend(t.Meter, t.now, now)
 		}
-		t.pend(s)
+		t.pending.add(s)
 	}
 	t.now = now
 }
@@ -256,15 +259,16 @@ func (t *Timeline) flush() {
 	if t.known == nil {
 		t.known = newBuckets(t.first, seriesRows)
 	}
-	for i := range t.pending {
-		s := &t.pending[i]
+	for i := range t.pending.list {
+		s := &t.pending.list[i]
 		for c := Down; c <= held; c++ {
 			t.known.add(int(c), s.from, s.to, s.counts[c])
 		}
 		t.known.add(queueJobs, s.from, s.to, s.jobs)
 		t.known.add(queueGPUs, s.from, s.to, s.gpus)
-		t.known.joules.add(t.known, s)
+		t.known.joules.add(t.known, s.from, s.to, s.watts)
+		t.known.costs.add(t.known, s)
 		t.known.extremes.add(t.known, s)
 	}
-	t.pending, t.end = t.pending[:0], t.now
+	t.pending.list, t.end = t.pending.list[:0], t.now
 }

@@ -148,13 +148,16 @@ func attemptsTable(c *csv.Writer, t *timeline.Timeline) {
 
 func seriesTable(c *csv.Writer, t *timeline.Timeline) {
 	s := t.Series()
-	_ = c.Write([]string{"from_s", "gpus", "held", "queue_jobs", "queue_gpus", "watts"})
+	_ = c.Write([]string{"from_s", "gpus", "held", "queue_jobs", "queue_gpus", "watts", "dollars_per_hour",
+		"energy_dollars_per_hour"})
 	for i := range s.Held {
-		watts := ""
-		if i < len(s.Watts) {
-			watts = number(s.Watts[i])
+		known := func(list []float64) string {
+			if i < len(list) {
+				return number(list[i])
+			}
+			return ""
 		}
 		_ = c.Write([]string{seconds(s.From.Add(time.Duration(i) * s.Width)), number(s.GPUs[i]), number(s.Held[i]),
-			number(s.Queue[i]), number(s.Asked[i]), watts})
+			number(s.Queue[i]), number(s.Asked[i]), known(s.Watts), known(s.Dollars), known(s.EnergyDollars)})
 	}
 }

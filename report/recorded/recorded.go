@@ -24,7 +24,7 @@ func Run(r *eventlog.Reader) (s report.System, short, err error) {
 	}
 	rec, line, hash := metrics.NewRecorder(0), &timeline.Timeline{}, new(eventlog.Hash)
 	who, parts := new(eventlog.Deciders), 1
-	line.Watts = rec.Watts
+	line.Meter = rec.Bill()
 	for {
 		state, _, bad := engine.Fold(r.Header(), r.Part(), line, rec, hash, who)
 		if bad == nil {

@@ -35,6 +35,54 @@ func figure(text string) float64 {
 	return math.NaN()
 }
 
+// timeTexts checks what the Time screen says of GPUs held and of the queue against jobs, all of which finished: the GPU
+// time and the waits of all, spread over the run.
+func timeTexts(t *testing.T, b *browser, jobs []map[string]string) {
+	t.Helper()
+	first, last, held, waited := math.Inf(1), 0.0, 0.0, 0.0
+	for _, j := range jobs {
+		if j["status"] != "finished" {
+			t.Fatalf("%s is %s, the test wants jobs that finished", j["job_id"], j["status"])
+		}
+		first, last = min(first, figure(j["submit_s"])), max(last, figure(j["finish_s"]))
+		held, waited = held+figure(j["gpu_seconds"]), waited+figure(j["queue_s"])
+	}
+	b.goTo("#/time")
+	says := value[[]string](b, `[...document.querySelectorAll("figcaption p")].map(x => x.textContent)`)
+	digits := func(x float64) string {
+		x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	for _, want := range []string{digits(held/(last-first)) + " of 24 GPUs on average",
+		digits(waited/(last-first)) + " jobs waited on average"} {
+		if !strings.Contains(strings.Join(says, "\n"), want) {
+			t.Errorf("the screen says %q, want %q as of --jobs-out", says, want)
+		}
+	}
+}
+
+// jobFacts checks the facts of screens of single jobs against --jobs-out.
+func jobFacts(t *testing.T, b *browser, jobs []map[string]string) {
+	t.Helper()
+	for id := 0; id < len(jobs); id += 9 {
+		want := jobs[id]
+		b.goTo("#/job?id=" + strconv.Itoa(id))
+		b.until(`document.querySelector("h1").textContent === "Job " + ` + quoted(want["job_id"]))
+		got := value[map[string]float64](b, `Object.fromEntries([...document.querySelectorAll("main [data-fact]")].map(
+			x => [x.dataset.fact, Number(x.dataset.value)]))`)
+		for fact, column := range map[string]string{"submit": "submit_s", "gpus": "gpus", "jct": "jct_s",
+			"wait": "queue_s", "gpu_hours": "gpu_seconds", "preemptions": "preemptions"} {
+			w := figure(want[column])
+			if fact == "gpu_hours" {
+				w /= 3600
+			}
+			if x, there := got[fact]; !there || math.Abs(x-w) > 1e-3 {
+				t.Errorf("job %s: %s is %v, want %v as in --jobs-out", want["job_id"], fact, x, w)
+			}
+		}
+	}
+}
+
 // Ensure that each job has on the page, and in the table that is saved from there, the figures of --jobs-out, and each
 // user the sums of those.
 func TestEveryJob(t *testing.T) {
@@ -99,5 +147,7 @@ func TestEveryJob(t *testing.T) {
 		}
 	}
 	b.shot("people-users")
+	timeTexts(t, b, want)
+	jobFacts(t, b, want)
 	b.closed()
 }

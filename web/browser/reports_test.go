@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,7 +137,21 @@ func TestEnergy(t *testing.T) {
 			t.Errorf("job %d is dearer than the one before", i)
 		}
 	}
+	b.goTo("#/time")
+	money := value[string](b, `document.querySelector("#money figcaption").innerText`)
+	for _, name := range []string{"cost", "energy_cost"} {
+		x, _ := doc.Results[0][name].(float64)
+		if text := strconv.FormatFloat(x, 'g', 5, 64); x <= 0 || !strings.Contains(money, text) {
+			t.Errorf("dollars over time say %q, want %s %s", money, name, text)
+		}
+	}
+	b.shot("time-money")
 	b.show(report(t, "simulate", "--trace", freeze+"mixed.csv", "--cluster", "6x4", "--system", "fifo"))
+	b.goTo("#/time")
+	unpriced := value[string](b, `document.querySelector("main").innerText`)
+	if !strings.Contains(unpriced, "Prices are not known") {
+		t.Errorf("a run without prices says %q", unpriced)
+	}
 	b.goTo("#/energy")
 	for _, want := range []string{"Power is not measured here", "No prices are stated", "carbon of a kWh is not"} {
 		if text := value[string](b, `document.querySelector("main").innerText`); !strings.Contains(text, want) {

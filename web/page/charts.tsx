@@ -99,13 +99,14 @@ interface FigureProps {
   says: string;
   head?: string[];
   rows?: string[][];
+  id?: string;
   children: ComponentChildren;
 }
 
 /** Figure is a chart with its title, what it says, and its numbers. */
 export function Figure(p: FigureProps) {
   return (
-    <figure>
+    <figure id={p.id}>
       <figcaption>
         <h2>{p.title}</h2>
         <p>{p.says}</p>

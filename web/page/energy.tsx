@@ -6,7 +6,7 @@ import { at, count, many, percent, span, ticks, trim, u } from "./format";
 import type { Report, System } from "./model";
 import { light, night } from "./palette";
 import { chosen, dark, link } from "./state";
-import { SystemChoice } from "./time";
+import { Money, SystemChoice } from "./time";
 
 const parts = [
   { key: "energy_busy_kwh", title: "jobs", hue: 0, letter: "J", explains: "of GPUs that jobs held, and their part of the nodes" },
@@ -46,6 +46,7 @@ export function Energy({ report }: { report: Report }) {
       {!carbon && <p class="note">The carbon of a kWh is not stated here.</p>}
       <SystemChoice report={report} />
       {system.head.series?.watts ? <Watts system={system} /> : known && <p class="note">How much was drawn when is not known of {system.head.name}.</p>}
+      {money && system.head.series && <Money system={system} />}
       {r.energy_busy_kwh > 0 && <Dearest report={report} system={system} />}
     </>
   );

@@ -71,12 +71,15 @@ export function Job({ report }: { report: Report }) {
   const id = Number(place.value.args.id ?? -1), system = report.systems[chosen.value] ?? report.systems[0];
   if (!(id >= 0 && id < report.jobs.n)) return <p class="warn">There is no job {place.value.args.id ?? ""} here; it has jobs 0 to {report.jobs.n - 1}.</p>;
   const j = report.jobs, split = splitOf(report, system, id), range = j.fewest[id] === j.most[id] ? "" : `, ${j.fewest[id]} to ${j.most[id]} allowed`;
-  const facts: [string, string][] = [
+  const o = system.outcomes;
+  // Those with a number of their own have a name, too.
+  const facts: [string, string, string?, number?][] = [
     ["state", live ? "" : stateOf(report, system, id)], ["user", j.user[id]], ["model", j.model[id]], ["class", j.class[id]],
-    [u`GPUs`, `${j.gpus[id]} asked for${range}`], ["submitted", at(j.submit[id])],
+    [u`GPUs`, `${j.gpus[id]} asked for${range}`, "gpus", j.gpus[id]], ["submitted", at(j.submit[id]), "submit", j.submit[id]],
     ["deadline", j.deadline[id] > 0 ? at(j.deadline[id]) : ""], ["finished", at(system.outcomes.finish[id])],
-    ["JCT", span(split.jct)], ["waited", span(split.queue)], ["starts, stops", span(split.restarts)], ["redone", span(split.redone)],
-    ["worked", span(split.work)], [u`GPU-hours`, trim(system.outcomes.service[id] / 3600, 4)],
+    ["JCT", span(split.jct), "jct", split.jct], ["waited", span(split.queue), "wait", split.queue], ["starts, stops", span(split.restarts)], ["redone", span(split.redone)],
+    ["worked", span(split.work)], [u`GPU-hours`, trim(o.service[id] / 3600, 4), "gpu_hours", o.service[id] / 3600],
+    ["preempted", live && o.preemptions[id] === 0 ? "" : many(o.preemptions[id], "time"), "preemptions", o.preemptions[id]],
     ["stops for others", system.outcomes.lost[id] > 0 ? u`cost ${trim(system.outcomes.lost[id] / 3600, 3)} GPU-hours, with the time to start and to stop` : ""],
   ];
   return (
@@ -85,7 +88,7 @@ export function Job({ report }: { report: Report }) {
       <SystemChoice report={report} />
       {live && <Now id={id} />}
       <dl class="facts">
-        {facts.filter(([, v]) => v && v !== "–").map(([k, v]) => [<dt key={k}>{k}</dt>, <dd key={k + "."}><bdi>{v}</bdi></dd>])}
+        {facts.filter(([, v]) => v && v !== "–").map(([k, v, fact, x]) => [<dt key={k}>{k}</dt>, <dd key={k + "."} data-fact={fact} data-value={x}><bdi>{v}</bdi></dd>])}
       </dl>
       <Strip report={report} system={system} id={id} />
       {report.systems.length > 1 && <Others report={report} id={id} />}

@@ -52,6 +52,8 @@ export interface Series {
   queue: number[];
   asked: number[];
   watts?: number[];
+  dollars_per_hour?: number[]; // of nodes
+  energy_dollars_per_hour?: number[];
 }
 
 export type Cell = string | number | boolean | null;

@@ -93,6 +93,28 @@ function Charts({ report, system, args }: { report: Report; system: System; args
   );
 }
 
+/** Money is what nodes and energy cost over time, where they have prices. */
+export function Money({ system, range }: { system: System; range?: Range }) {
+  const s = system.head.series!, result = system.head.result;
+  const { x, lines } = useMemo(() => {
+    const n = s.held.length, step = (v: number[]) => [...Array.from({ length: n }, (_, i) => v[i] ?? 0), v[n - 1] ?? 0];
+    return {
+      x: Array.from({ length: n + 1 }, (_, i) => s.from_s + i * s.width_s),
+      lines: [
+        ...(s.dollars_per_hour ? [{ name: "nodes", hue: 5, values: step(s.dollars_per_hour), step: true, fill: true }] : []),
+        ...(s.energy_dollars_per_hour ? [{ name: "energy", hue: 3, values: step(s.energy_dollars_per_hour), step: true }] : []),
+      ],
+    };
+  }, [s]);
+  if (lines.length === 0) return <p class="note">Prices are not known here.</p>;
+  const sums = [s.dollars_per_hour && `nodes cost ${trim(result.cost, 5)} dollars in all`, s.energy_dollars_per_hour && `energy cost ${trim(result.energy_cost, 5)}`].filter((t) => t);
+  return (
+    <Figure title="Dollars an hour" says={title(sums.join(", ")) + "."} id="money">
+      <Plot x={x} lines={lines} height={130} range={range && [range.t0, range.t1]} xText={at} xTicks={ticks} yText={(v) => trim(v, 4)} />
+    </Figure>
+  );
+}
+
 function Series({ system, range }: { system: System; range: Range }) {
   const s = system.head.series!;
   const x = useMemo(() => {
@@ -111,7 +133,9 @@ function Series({ system, range }: { system: System; range: Range }) {
   ], [s]);
   const watts = useMemo(() => [{ name: "W", hue: 3, values: step(s.watts ?? []), step: true, fill: true }], [s]);
   const common = { x, range: [range.t0, range.t1] as [number, number], xText: at, xTicks: ticks, height: 130 };
-  const mean = (v: number[]) => (v.length > 0 ? v.reduce((a, b) => a + b, 0) / v.length : 0);
+  // The last step may be shorter than the others.
+  const end = system.head.losses?.to_s ?? s.from_s + s.held.length * s.width_s;
+  const mean = (v: number[]) => v.reduce((sum, x, i) => sum + x * Math.max(Math.min(s.width_s, end - s.from_s - i * s.width_s), 0), 0) / Math.max(end - s.from_s, 1e-9);
   return (
     <>
       <Figure title={title(u`GPUs held`)} says={u`${trim(mean(s.held), 3)} of ${trim(mean(s.gpus), 3)} GPUs on average.`}>
@@ -125,6 +149,7 @@ function Series({ system, range }: { system: System; range: Range }) {
             <Plot {...common} lines={watts} yText={(v) => trim(v, 4)} />
           </Figure>
         : <p class="note">Power is not known here.</p>}
+      <Money system={system} range={range} />
     </>
   );
 }
