@@ -14,7 +14,8 @@ import (
 )
 
 // Ensure that systems are compared as the figures say: intervals are those of --json, and the table by GPUs and run
-// time is what the test computes of --jobs-out. Two systems stand side by side on one time axis, with the same job selected.
+// time is what the test computes of --jobs-out. Two systems stand side by side on one time axis, with the same job
+// selected.
 func TestCompare(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "jobs.csv")
 	args := []string{"simulate", "--trace", "examples/testbed.csv", "--cluster", "15x4", "--system", "fifo,las,srtf"}
