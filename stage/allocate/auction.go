@@ -21,7 +21,9 @@ type auction struct {
 	kept    bool    // it was not served: none takes GPUs that may not be stopped
 	bidders []*bidder
 	queue   []ask
+	mirror  mirror
 	ledger  *sched.Ledger
+	mark    int  // of the ledger, before anything was decided
 	fresh   bool // the ledger is that of the view, and what was decided since
 	givers  []giver
 	sorted  bool // givers are there
@@ -37,9 +39,8 @@ type ask struct {
 	by int
 }
 
-func (x *auction) begin(v *sched.View, c *Constants, place sched.Placer, m step.Market, price float64, free int) {
-	x.c = c
-	x.v, x.place, x.market, x.price, x.free = v, place, m, price, free
+func (x *auction) begin(v *sched.View, c *Constants, place sched.Placer, m step.Market) {
+	x.v, x.c, x.place, x.market = v, c, place, m
 	x.first, x.kept, x.fresh, x.sorted = -1, false, false, false
 	x.bidders, x.queue, x.givers = x.bidders[:0], x.queue[:0], x.givers[:0]
 }
@@ -50,13 +51,34 @@ func (x *auction) add(b *bidder, m *jobMemory) {
 	if x.first < 0 && m.kept > 0 && b.width == 0 {
 		x.first = b.at
 	}
-	if s, ok := b.curve.Next(b.width, len(b.speed)); ok {
+	if b.width == b.most() {
+		return
+	}
+	if s, ok := x.curveOf(b).Next(b.width, len(b.speed)); ok {
 		x.queue = append(x.queue, ask{s, len(x.bidders) - 1})
 	}
 }
 
+// priced returns a bidder as the mathematics see it.
+func (x *auction) priced(b *bidder) step.Job {
+	job := &x.v.Jobs[b.claim.ID]
+	return step.Job{Speed: b.speed, Work: b.least, Restart: b.restart, Held: b.claim.Held,
+		Weight: weightOf(x.c, x.v.Now, job, x.market.Horizon, b.ends(job))}
+}
+
+// curveOf returns the curve of a bidder, which is made where clearing did not need it.
+func (x *auction) curveOf(b *bidder) *step.Curve {
+	if b.curve == nil {
+		job := x.priced(b)
+		b.own.Set(&job, x.market)
+		b.curve = &b.own
+	}
+	return b.curve
+}
+
 // run serves all asks, and notes who starves.
 func (x *auction) run(memory []jobMemory) {
+	defer x.leave()
 	for i := len(x.queue)/2 - 1; i >= 0; i-- {
 		x.sink(i)
 	}
@@ -106,7 +128,7 @@ func (x *auction) starve(m *jobMemory, price float64) {
 // whether there is one.
 func (x *auction) again(b *bidder, most int) bool {
 	at := &x.queue[0]
-	if s, ok := b.curve.Next(b.width, most); ok && !b.stopped {
+	if s, ok := x.curveOf(b).Next(b.width, most); ok && !b.stopped {
 		s.Price = min(s.Price, at.Price) // rounding must not turn two steps round
 		at.Step = s
 		x.sink(0)
@@ -171,7 +193,7 @@ func (x *auction) release(b *bidder) {
 // scratch returns the ledger with what was decided so far.
 func (x *auction) scratch() *sched.Ledger {
 	if !x.fresh {
-		x.ledger = sched.NewLedger(x.v)
+		x.ledger, x.mark = x.mirror.of(x.v)
 		x.fresh = true
 		for _, b := range x.bidders {
 			if b.width == 0 {
@@ -180,6 +202,13 @@ func (x *auction) scratch() *sched.Ledger {
 		}
 	}
 	return x.ledger
+}
+
+// leave takes back what was decided on the ledger.
+func (x *auction) leave() {
+	if x.fresh {
+		x.mirror.undo(x.mark)
+	}
 }
 
 // before orders asks: that of the bidder for whom GPUs are kept, then the highest price first, ties by rank.

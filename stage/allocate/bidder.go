@@ -10,12 +10,12 @@ import (
 // bidder is a job in a division by price.
 type bidder struct {
 	claim   Claim
-	curve   *step.Curve // with its restart
+	curve   *step.Curve // with its restart; nil = to be made
+	own     step.Curve  // memory for it
 	speed   []float64   // by width, 0 = not allowed
 	least   float64     // effective work left, in seconds at factor 1
 	mean    float64     // expected work left, in seconds at factor 1
 	restart float64
-	weight  float64
 	width   int // that it has now
 	moved   bool
 	settled bool          // its width changed at this instant: it gives nothing up
@@ -42,7 +42,7 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 		e = m // the effective work supposes that it can be stopped
 	}
 	e = a.held(job, j, e)
-	b.claim, b.width, b.moved, b.stopped = c, c.Held, false, false
+	b.claim, b.curve, b.width, b.moved, b.stopped = c, nil, c.Held, false, false
 	b.settled = a.memory[j].changed == v.Now+1
 	b.least = float64(max(e, leastWork) * asked)
 	b.mean = float64(max(m, leastWork) * asked)
@@ -102,10 +102,8 @@ func (b *bidder) cheapest() float64 {
 	return best
 }
 
-// priced returns b as the mathematics see it.
-func (b *bidder) priced() step.Job {
-	return step.Job{Speed: b.speed, Work: b.least, Restart: b.restart, Held: b.claim.Held, Weight: b.weight}
-}
+// most returns the widest that b may be.
+func (b *bidder) most() int { return len(b.speed) - 1 }
 
 // unsaved returns the seconds of work, at factor 1, that a job loses if it is stopped now.
 func (b *bidder) unsaved(v *sched.View) float64 {

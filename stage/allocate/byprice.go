@@ -45,7 +45,6 @@ type Clear struct {
 	most     []int   // by type: GPUs there can ever be
 	typeOf   types
 	auction  auction
-	prices   []float64 // by type, of the last division
 	horizon  float64
 	clearing step.Clearing
 	jobs     []step.Job
@@ -67,6 +66,7 @@ var (
 
 // Observe learns how much work arrives.
 func (a *Clear) Observe(v *sched.View, e *sched.Event) {
+	a.auction.mirror.observe(v, e)
 	if e.Kind == sched.JobArrived {
 		_, m := a.Sizes.Left(v, e.Job)
 		a.backlog.note(&a.Constants, v.Now, float64(m*float64(v.Jobs[e.Job].Spec.GPUs.Want)))
@@ -89,7 +89,6 @@ func (a *Clear) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sc
 		gpus += max(int(n), 0)
 	}
 	a.horizon = a.backlog.horizon(&a.Constants, v.Now, left, gpus)
-	a.prices = a.prices[:0]
 	for t := range room {
 		dst = a.divide(v, sched.TypeID(t), int(room[t]), d, dst)
 	}
@@ -155,23 +154,18 @@ func (a *Clear) roomiest(types sched.TypeSet, least int) int {
 
 // divide divides the GPUs of a type.
 func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired, dst []sched.Grant) []sched.Grant {
-	market := step.Market{Horizon: a.horizon}
-	a.jobs = a.jobs[:0]
+	x := &a.auction
+	x.begin(v, &a.Constants, a.Place, step.Market{Horizon: a.horizon})
 	held := 0
 	for _, i := range a.by[t] {
 		b := &a.bidders[i]
-		b.weight = weightOf(&a.Constants, v.Now, &v.Jobs[b.claim.ID], a.horizon, b.ends(&v.Jobs[b.claim.ID]))
-		a.jobs = append(a.jobs, b.priced())
 		a.typeOf.set(b.claim.ID, t)
 		held += b.width
 	}
-	cleared := a.clearing.Clear(market, a.jobs, max(room, 0))
-	a.prices = append(a.prices, cleared.Price)
-	x := &a.auction
-	x.begin(v, &a.Constants, a.Place, market, cleared.Price, room-held)
-	for n, i := range a.by[t] {
+	x.free = room - held
+	a.clear(a.by[t], max(room, 0))
+	for _, i := range a.by[t] {
 		b := &a.bidders[i]
-		b.curve = a.clearing.Curve(n)
 		x.add(b, &a.memory[b.claim.ID])
 	}
 	x.run(a.memory)
@@ -181,6 +175,27 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 		}
 	}
 	return a.granted(v, x, d, dst)
+}
+
+// clear finds the price of a GPU where so many are to be divided among bidders. Where all can have what they want it is
+// the floor, and few curves are needed.
+func (a *Clear) clear(bidders []int, room int) {
+	x := &a.auction
+	wanted := 0
+	for _, i := range bidders {
+		wanted += a.bidders[i].most()
+	}
+	if x.price = x.market.Floor; wanted <= room {
+		return
+	}
+	a.jobs = a.jobs[:0]
+	for _, i := range bidders {
+		a.jobs = append(a.jobs, x.priced(&a.bidders[i]))
+	}
+	x.price = a.clearing.Clear(x.market, a.jobs, room).Price
+	for n, i := range bidders {
+		a.bidders[i].curve = a.clearing.Curve(n)
+	}
 }
 
 // granted appends what an auction gave.

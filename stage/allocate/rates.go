@@ -31,7 +31,7 @@ type Rates struct {
 
 	factors map[*speedup.Curve][]float64
 	perGPU  map[*speedup.Curve]*speedup.Curve
-	rigid   map[int32][]float64
+	rigid   [][]float64 // by width; nil = to be made
 }
 
 // LRRule says how the learning rate follows the batch size.
@@ -268,14 +268,12 @@ func (r *Rates) rigidly(gpus int32) []float64 {
 	if gpus > elastic.MaxGPUs {
 		return nil
 	}
-	s, ok := r.rigid[gpus]
-	if !ok {
-		if r.rigid == nil {
-			r.rigid = make(map[int32][]float64)
-		}
-		s = make([]float64, gpus+1)
-		s[gpus] = float64(gpus)
-		r.rigid[gpus] = s
+	for int(gpus) >= len(r.rigid) {
+		r.rigid = append(r.rigid, nil)
 	}
-	return s
+	if r.rigid[gpus] == nil {
+		r.rigid[gpus] = make([]float64, gpus+1)
+		r.rigid[gpus][gpus] = float64(gpus)
+	}
+	return r.rigid[gpus]
 }

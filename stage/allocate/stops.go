@@ -61,7 +61,7 @@ func (x *auction) gather() {
 
 func (x *auction) gatherOf(i int, b *bidder) {
 	held := b.claim.Held
-	job := b.priced()
+	job := x.priced(b)
 	job.Restart = 0
 	x.curve.Set(&job, x.market)
 	x.steps = x.curve.Steps(x.steps[:0], 0, held)
@@ -127,7 +127,7 @@ func (x *auction) reprieve(spare int, gain func(*giver) int) {
 
 // pays reports whether what a step gains is more than what those chosen lose.
 func (x *auction) pays(b *bidder, s ask) bool {
-	span := b.curve.Ends(s.To)
+	span := x.curveOf(b).Ends(s.To)
 	if x.market.Horizon > 0 {
 		span = min(span, x.market.Horizon)
 	}
@@ -146,7 +146,7 @@ func (x *auction) pays(b *bidder, s ask) bool {
 		}
 		loss += float64(float64(x.price*float64(k)) * from.restart)
 		if u := from.unsaved(x.v); u > 0 {
-			loss += float64(from.curve.Worth(x.price) * u)
+			loss += float64(x.curveOf(from).Worth(x.price) * u)
 		}
 	}
 	return gain > loss || s.by == x.first
