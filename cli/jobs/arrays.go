@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
 )
 
 // jobNumber is what names a job in lists: its number, or of a task 12_3.
@@ -72,18 +73,11 @@ func folded(list []api.Job) (number, state string, row *api.Job) {
 
 // taskNumbers names tasks of an array in one word, as in 12_[0-3,7%8].
 func taskNumbers(list []api.Job) string {
-	var spans []string
-	for i := 0; i < len(list); {
-		end := i + 1
-		for end < len(list) && list[end].Array.Index == list[end-1].Array.Index+1 {
-			end++
-		}
-		span := strconv.Itoa(list[i].Array.Index)
-		if end-i > 1 {
-			span += "-" + strconv.Itoa(list[end-1].Array.Index)
-		}
-		spans, i = append(spans, span), end
+	numbers := make([]int, len(list))
+	for i := range list {
+		numbers[i] = list[i].Array.Index
 	}
+	spans := client.Spans(numbers)
 	const most = 6 // spans: more are not read
 	if len(spans) > most {
 		spans = append(spans[:most], "...")

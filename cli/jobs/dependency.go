@@ -18,11 +18,15 @@ func (f *batchFlags) waits(job map[string]any) error {
 	}
 	var list []string
 	for _, part := range strings.Split(f.after, ",") {
+		if part == "singleton" {
+			f.singleton = true
+			continue
+		}
 		word, numbers, _ := strings.Cut(part, ":")
 		how, known := dependencies[word]
 		if !known {
-			return fmt.Errorf("--dependency %s: %s is not known here, want afterok, afterany or afternotok, as in "+
-				"afterok:3:4", f.after, word)
+			return fmt.Errorf("--dependency %s: %s is not known here, want afterok, afterany, afternotok or "+
+				"singleton, as in afterok:3:4", f.after, word)
 		}
 		for _, number := range strings.Split(numbers, ":") {
 			if !jobfile.IsNumber(number) {
@@ -31,6 +35,8 @@ func (f *batchFlags) waits(job map[string]any) error {
 			list = append(list, how+":"+number)
 		}
 	}
-	job["after"] = list
+	if len(list) > 0 {
+		job["after"] = list
+	}
 	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
@@ -29,15 +28,16 @@ type batchFlags struct {
 	name, gpus, gres, perNode, limit, signal, array, dir, nodes, after string
 	output, errors, openMode                                           string
 	parsable                                                           bool
+	batchMore
 }
 
 // ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
 var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "",
 	"cpus-per-task": "c", "exclude": "x",
-	"export": "", "gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "",
-	"mem-per-gpu": "", "nodelist": "w", "ntasks": "n",
-	"ntasks-per-gpu": "", "ntasks-per-node": "", "partition": "p", "qos": "q",
-	"reservation": ""}
+	"gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "",
+	"mem-per-gpu": "", "nodelist": "w", "ntasks-per-gpu": "", "partition": "p", "qos": "q",
+	"reservation": "", "wckey": "", "licenses": "L", "hint": "", "distribution": "m", "threads-per-core": "",
+	"mincpus": "", "tmp": "", "clusters": "M", "profile": "", "switches": "", "bb": "", "gpu-freq": ""}
 
 // define adds the options to a set.
 func (f *batchFlags) define(fs *pflag.FlagSet) {
@@ -57,6 +57,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
 	fs.StringVar(&f.openMode, "open-mode", "", "append, or truncate at each start (default: at the first)")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
+	f.batchMore.define(fs)
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's
 	for _, name := range []string{"requeue", "exclusive"} {
 		fs.Bool(name, false, "")
@@ -86,25 +87,25 @@ ps and cancel.`,
   trainyard squeue
   trainyard scancel 3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !cmd.Flags().Changed("wrap") {
 				return term.Usagef("sbatch: no script, want SCRIPT ARGUMENTS...; see `%s --help`", cmd.CommandPath())
 			}
 			if err := once.Check(cmd); err != nil {
 				return err
 			}
 			from := &shell{target: func() client.Target { return to }}
-			s, parsable, err := batch(cmd, args, from)
+			s, asked, err := batch(cmd, args, from)
 			if err != nil {
 				return err
 			}
 			once.Await(cmd, &to)
 			return to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
-				doc, err := once.Submit(cmd, &to, c, &s, args)
+				doc, err := asked.submit(cmd, &to, c, &once, &s, args)
 				if err != nil {
 					return err
 				}
 				fmt.Fprint(cmd.ErrOrStderr(), from.took)
-				return writeBatch(cmd, &doc, parsable)
+				return writeBatch(cmd, &doc, asked.parsable)
 			})(cmd, args)
 		},
 	}
@@ -131,20 +132,21 @@ func writeBatch(cmd *cobra.Command, doc *api.Submitted, parsable bool) error {
 var callsSrun = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*srun\s`) })
 
 // batch returns the jobs of a script, by its lines and, before those, the flags of cmd.
-func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, parsable bool, err error) {
-	const mostScript = 1 << 20
-	text, err := strictyaml.ReadFile(args[0], mostScript)
+func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f batchFlags, err error) {
+	text, err := f.text(cmd, args)
 	if err != nil {
-		return s, false, err
+		return s, f, err
 	}
-	var f batchFlags
+	if f.wrapped {
+		args = []string{"wrap"}
+	}
 	fs := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
 	f.define(fs)
 	run, lines := directives(text)
 	warnNoInterpreter(cmd, args[0], text, run)
 	for _, l := range lines {
 		if bad := fs.Parse(l.words); bad != nil || fs.NArg() > 0 {
-			return s, false, term.Malformed(fmt.Errorf("%s:%d: #SBATCH %s: not understood, want options of sbatch "+
+			return s, f, term.Malformed(fmt.Errorf("%s:%d: #SBATCH %s: not understood, want options of sbatch "+
 				"such as --gpus=2", args[0], l.number, strings.Join(l.words, " ")))
 		}
 	}
@@ -158,32 +160,30 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, pa
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
-	if callsSrun().Match(text) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s calls srun, which is not here: leave the word out\n",
-			filepath.Base(args[0]))
-	}
+	warnSrun(cmd, filepath.Base(args[0]), text)
 	path, err := filepath.Abs(args[0])
 	if err != nil {
-		return s, false, err
+		return s, f, err
 	}
 	f.ownOutput(cmd, from.away())
+	f.exports(from)
 	env, err := from.taken(cmd)
 	if err == nil {
-		s, err = f.submission(path, append(append(run, path), args[1:]...), env != nil)
+		s, err = f.submission(path, f.command(run, path, args[1:]), env != nil)
 	}
 
 	if err != nil {
-		return s, false, term.Usagef("sbatch: %s: %w", args[0], err)
+		return s, f, term.Usagef("sbatch: %s: %w", args[0], err)
 	}
 	if s.Inherit = env; env == nil {
 		s.Env = from.passed()
 	}
 	jobs, err := jobfile.ParseJobs([]byte(s.File), args[0])
 	if err != nil {
-		return s, false, term.Malformed(err)
+		return s, f, term.Malformed(err)
 	}
 	warnMissing(cmd, jobs)
-	return s, f.parsable, nil
+	return s, f, nil
 }
 
 // warnNoInterpreter warns of a script whose first line does not say what runs it: it may be written for something else.
@@ -272,12 +272,15 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 		job["output"] = f.writes()
 	}
 	job["name"] = name
-	job["env"] = map[string]string{task.SlurmName: name, task.SlurmFolder: s.Dir}
-	if f.array != "" {
-		if _, bad := jobfile.ParseArray(f.array); bad != nil {
-			return s, fmt.Errorf("--%w", bad)
+	env := map[string]string{task.SlurmName: name, task.SlurmFolder: s.Dir}
+	if job["env"] = env; f.array != "" {
+		if bad := arrayVariables(f.array, env); bad != nil {
+			return s, bad
 		}
 		job["array"] = f.array
+	}
+	if bad := f.set(job, env, time.Now()); bad != nil {
+		return s, bad
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON is YAML
@@ -325,11 +328,18 @@ func (f *batchFlags) saves(job map[string]any) error {
 	if f.signal == "" {
 		return nil
 	}
-	name, seconds, timed := strings.Cut(f.signal[strings.LastIndexByte(f.signal, ':')+1:], "@")
+	to, rest, shell := strings.Cut(f.signal, ":")
+	if !shell {
+		to, rest = "", f.signal
+	}
+	name, seconds, timed := strings.Cut(rest, "@")
 	if n, ok := map[string]string{"1": "HUP", "2": "INT", "10": "USR1", "12": "USR2", "15": "TERM"}[name]; ok {
 		name = n
 	}
-	job["checkpoint"] = map[string]string{"signal": strings.TrimPrefix(strings.ToUpper(name), "SIG")}
+	checkpoint := map[string]string{"signal": strings.TrimPrefix(strings.ToUpper(name), "SIG")}
+	if job["checkpoint"] = checkpoint; strings.Contains(to, "B") {
+		checkpoint["to"] = "leader"
+	}
 	n, err := strconv.Atoi(seconds)
 	if timed && (err != nil || n < 1) {
 		return fmt.Errorf("--signal %s, want [B:]SIG@SECONDS", f.signal)
@@ -342,31 +352,9 @@ func (f *batchFlags) saves(job map[string]any) error {
 
 // slurmTime makes a duration of minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS.
 func slurmTime(text string) (string, error) {
-	wrong := fmt.Errorf("--time %s, want minutes, HH:MM:SS or D-HH:MM:SS", text)
-	days, rest, dated := strings.Cut(text, "-")
-	if !dated {
-		days, rest = "0", text
-	}
-	units := map[int][]time.Duration{1: {time.Minute}, 2: {time.Minute, time.Second},
-		3: {time.Hour, time.Minute, time.Second}}
-	parts := strings.Split(rest, ":")
-	sizes := units[len(parts)]
-	if dated {
-		sizes = units[3][:min(len(parts), 3)]
-	}
-	if len(sizes) != len(parts) {
-		return "", wrong
-	}
-	total := time.Duration(0)
-	for i, part := range append([]string{days}, parts...) {
-		n, err := strconv.ParseUint(part, 10, 16)
-		if err != nil {
-			return "", wrong
-		}
-		total += time.Duration(n) * append([]time.Duration{24 * time.Hour}, sizes...)[i]
-	}
-	if total == 0 {
-		return "", wrong
+	total, err := task.ParseSlurmTime(text)
+	if err != nil {
+		return "", fmt.Errorf("--time %w", err)
 	}
 	return total.String(), nil
 }

@@ -60,7 +60,8 @@ func TestSbatch(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	if !strings.HasPrefix(said, "trainyard: warning: --mem is passed over\ntrainyard: warning: --cpus-per-task is "+
-		"passed over\n") || !strings.HasSuffix(said, "train.sh calls srun, which is not here: leave the word out\n") {
+		"passed over\n") || !strings.HasSuffix(said, "train.sh calls srun, which is not in PATH: "+
+		"`trainyard slurm-links FOLDER` makes it\n") {
 		t.Errorf("said %q", said)
 	}
 	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J",
@@ -80,7 +81,6 @@ func TestSbatch(t *testing.T) {
 // Ensure that what cannot be done is refused, with what is wanted.
 func TestSbatchRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"--dependency=singleton": "singleton is not known here, want afterok, afterany or afternotok",
 		"--dependency=after:3":   "after is not known here",
 		"--dependency=afterok":   `job "", want its number`,
 		"--dependency=afterok:a": `job "a", want its number`,

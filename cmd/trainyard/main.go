@@ -18,6 +18,7 @@ import (
 	"github.com/trainyard/trainyard/cli/plan"
 	"github.com/trainyard/trainyard/cli/serve"
 	"github.com/trainyard/trainyard/cli/simulate"
+	"github.com/trainyard/trainyard/cli/slurm"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/cli/trace"
 	"github.com/trainyard/trainyard/cli/ui"
@@ -29,9 +30,9 @@ func main() {
 		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
 	}
 	ctx, stop := term.Interruptible()
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := run(ctx, slurm.Arguments(os.Args), os.Stdout, os.Stderr)
 	stop()
-	os.Exit(code)
+	os.Exit(slurm.Code(os.Args[0], code))
 }
 
 // run carries out one command line and returns its exit code.
@@ -41,6 +42,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // newRoot returns the command with all its verbs.
 func newRoot() *cobra.Command {
-	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), past.Verbs(), simulate.Verbs(),
-		trace.Verbs(), plan.Verbs(), experiment.Verbs(), ui.Verbs(), export.Verbs())...)
+	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), slurm.Verbs(), past.Verbs(),
+		simulate.Verbs(), trace.Verbs(), plan.Verbs(), experiment.Verbs(), ui.Verbs(), export.Verbs())...)
 }

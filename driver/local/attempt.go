@@ -448,6 +448,19 @@ func (a *attempt) verdict(x *end) sched.Event {
 	return e
 }
 
+// requeued makes the end of an attempt whose job was requeued while it ran that of one which was stopped so. Often the
+// job itself asks, when it is to save or its time is nearly over, and ends before it is stopped, with any exit code.
+// What said that it is done is done.
+func (a *attempt) requeued(j *sched.Job, e *sched.Event) {
+	done := e.Outcome == sched.Finished && a.meter != nil && a.meter.done
+	if e.Kind != sched.AttemptEnded || !j.Requeued || j.Cancel || done {
+		return
+	}
+	if e.Outcome == sched.Failed || e.Outcome == sched.Finished {
+		e.Outcome, e.Text = sched.Preempted, ""
+	}
+}
+
 // unreported is the verdict on an attempt whose end no shim reported.
 func (a *attempt) unreported(x *end) sched.Event {
 	stopped := isClosed(a.stopped)

@@ -214,6 +214,7 @@ func (d *Driver) take(r report) error {
 	r.event.Job, r.event.Attempt, r.event.At = r.job, r.number, trueTime(d, r.at)
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
+		a.requeued(&d.view.Jobs[r.job], &r.event)
 		d.runs.over(r.job, r.number)
 		ran := time.Duration(0)
 		if j := &d.view.Jobs[r.job]; j.Up {

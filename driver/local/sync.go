@@ -163,6 +163,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	e.Time = max(d.instant(gone), started+1)
 	e.At = before(gone, e.Time)
 	e.Job = a.job
+	a.requeued(&d.view.Jobs[a.job], &e)
 	if rest := d.backoff(&e); rest > 0 {
 		e.WorkFrom = e.Time.Add(time.Duration(rest))
 	}

@@ -26,6 +26,7 @@ var exceptions = []exception{
 		"kubelet, device driver and tests do to it, all under one lock"},
 	{"words-strings", "api/role.go", "nobody", "the word of the role in tokens and documents of the API"},
 	{"words-strings", "manager/store/create.go", "begin", "SQL"},
+	{"words-strings", "cli/jobs/sbatchmore.go", "begin", "an option of Slurm's sbatch"},
 	{"words-strings", "manager/manager.go", "handed in", "every log of a manager names its jobs so"},
 	{"duplicates", "replica/tiresias/naive_test.go", "replica/tiresias/loop.go", "the twin of the loop: it must " +
 		"share nothing with what it checks"},

@@ -73,7 +73,10 @@ func (a *asking) patience() time.Duration { return min(mostPatience, a.order.Gra
 // the grace. A shell that dies of SIGTERM at once must not cost the trainer that it started the time to save.
 func (a *asking) untilGone(done <-chan struct{}) bool {
 	end := a.over.StopAsked.Add(a.order.Grace)
-	ended := false
+	ended := a.endsByWarning(done)
+	if ended {
+		done = nil
+	}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		began := time.Now()
 		if left, err := a.look(); err == nil && left == 0 && ended {
@@ -94,6 +97,21 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 			done, ended, pause = nil, true, firstLook/2
 		case <-time.After(rest):
 		}
+	}
+}
+
+// endsByWarning waits half of the grace for the job's process to end where it was warned less than the grace ago, and
+// reports whether it did. Often it is this process that has its job requeued then: the same signal once more would have
+// it do so again, in the middle of what it does to save.
+func (a *asking) endsByWarning(done <-chan struct{}) bool {
+	if a.over.Warned.IsZero() || a.over.TimedOut || time.Since(a.over.Warned) >= a.order.Grace {
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-time.After(a.order.Grace / 2):
+		return false
 	}
 }
 

@@ -1,0 +1,221 @@
+package slurm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+)
+
+// controlFlags are the flags of scontrol as given.
+type controlFlags struct {
+	to      client.Target
+	oneLine bool
+}
+
+// controlUnused means nothing here.
+var controlUnused = unused{"all/a!", "details/d!", "quiet/Q!", "verbose/v!", "hide!", "clusters/M"}
+
+func newScontrol() *cobra.Command {
+	var f controlFlags
+	cmd := &cobra.Command{
+		Use:   "scontrol COMMAND [ARGUMENTS...]",
+		Short: "Change and show jobs as Slurm's scontrol does",
+		Long: `Does what Slurm's scontrol does about jobs: requeue, hold, release, requeuehold,
+update JobId=N KEY=VALUE..., show job [N], show hostnames [LIST], show node,
+ping and version. A job may requeue itself while it is asked to end: it waits
+for its turn again, whatever its exit code.`,
+		Example: `  scontrol requeue $SLURM_JOB_ID
+  scontrol update JobId=12 TimeLimit=2:00:00`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return term.Usagef("scontrol: no command, want one of requeue, hold, release, update, show")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			controlUnused.note(cmd)
+			if done, err := f.local(cmd, args); done || err != nil {
+				return err
+			}
+			return f.to.Changing(f.control)(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVarP(&f.oneLine, "oneliner", "o", false, "a job on one line")
+	controlUnused.define(fs)
+	return cmd
+}
+
+// local does what needs no manager, and reports whether that was asked for.
+func (f *controlFlags) local(cmd *cobra.Command, args []string) (done bool, err error) {
+	switch word := strings.ToLower(args[0]); {
+	case word == "version":
+		return true, term.WriteText(cmd.OutOrStdout(), "trainyard "+term.OwnBuild().Version+"\n")
+	case word == "show" && len(args) > 1 && slices.Contains([]string{"host", "hostname", "hostnames"},
+		strings.ToLower(args[1])):
+		return true, hostNames(cmd, args[2:])
+	}
+	return false, nil
+}
+
+// control does what a manager is asked for.
+func (f *controlFlags) control(cmd *cobra.Command, c *api.Client, args []string) error {
+	ctx := cmd.Context()
+	switch word := strings.ToLower(args[0]); word {
+	case "requeue":
+		return eachOf(ctx, c, word, args[1:], requeue)
+	case "requeuehold":
+		return eachOf(ctx, c, word, args[1:], requeueHeld)
+	case "hold", "uhold":
+		return eachOf(ctx, c, word, args[1:], hold)
+	case "release":
+		return eachOf(ctx, c, word, args[1:], func(ctx context.Context, c *api.Client, l *line) error {
+			_, err := c.Resume(ctx, strconv.Itoa(l.ID))
+			return err
+		})
+	case "update":
+		return update(ctx, c, args[1:])
+	case "show":
+		return f.show(cmd, c, args[1:])
+	case "ping":
+		_, err := c.Info(ctx)
+		if err == nil {
+			err = term.WriteText(cmd.OutOrStdout(), "Slurmctld(primary) at localhost is UP\n")
+		}
+		return err
+	}
+	return term.Refusedf("scontrol: %s is not here; want one of requeue, hold, release, update, show",
+		term.ShellWord(args[0]))
+}
+
+// eachOf does something about each job that is named.
+func eachOf(ctx context.Context, c *api.Client, word string, args []string,
+	do func(context.Context, *api.Client, *line) error) error {
+	if len(args) == 0 {
+		return term.Usagef("scontrol %s: no job, want its number", word)
+	}
+	var jobs []string
+	for _, arg := range args { // jobid=12 is a way to name one
+		if _, number, named := strings.Cut(arg, "="); named {
+			arg = number
+		}
+		jobs = append(jobs, arg)
+	}
+	lines, err := (&which{jobs: list(jobs), wide: true}).find(ctx, c)
+	if err != nil {
+		return err
+	}
+	for i := range lines {
+		if failed := do(ctx, c, &lines[i]); failed != nil {
+			return failed
+		}
+	}
+	return nil
+}
+
+// requeue lets a job wait for its turn again.
+func requeue(ctx context.Context, c *api.Client, l *line) error {
+	switch {
+	case l.state() == pending:
+		return conflict("Job is pending execution for job " + l.id())
+	case l.State == "done":
+		return conflict("job " + l.id() + " is done and is not started again here; submit it again")
+	}
+	_, err := c.Requeue(ctx, strconv.Itoa(l.ID))
+	return err
+}
+
+// requeueHeld is requeue of a job that then waits until it is released.
+func requeueHeld(ctx context.Context, c *api.Client, l *line) error {
+	if l.State == "done" {
+		return requeue(ctx, c, l)
+	}
+	_, err := c.Pause(ctx, strconv.Itoa(l.ID))
+	return err
+}
+
+// hold keeps a job from starting.
+func hold(ctx context.Context, c *api.Client, l *line) error {
+	if l.state() != pending {
+		return conflict("Job is no longer pending execution for job " + l.id())
+	}
+	_, err := c.Pause(ctx, strconv.Itoa(l.ID))
+	return err
+}
+
+func conflict(text string) error {
+	return &term.CodedError{Code: term.ExitConflict, Err: fmt.Errorf("scontrol: %s", text)}
+}
+
+// keysOf are keys of jobs by the names that scontrol update has for them, in small letters.
+var keysOf = map[string]string{"timelimit": "time_limit", "jobname": "name", "name": "name", "priority": "priority",
+	"dependency": "after", "gres": "gpus", "numgpus": "gpus", "trespernode": "gpus"}
+
+// update changes keys of a job.
+func update(ctx context.Context, c *api.Client, args []string) error {
+	var jobs []string
+	change := make(map[string]any)
+	for _, arg := range args {
+		name, value, valued := strings.Cut(arg, "=")
+		if !valued {
+			return term.Usagef("scontrol update: %s, want KEY=VALUE", term.ShellWord(arg))
+		}
+		if name = strings.ToLower(name); name == "jobid" || name == "job" {
+			jobs = append(jobs, value)
+			continue
+		}
+		made, err := valueOf(name, value)
+		if err != nil {
+			return err
+		}
+		change[keysOf[name]] = made
+	}
+	if len(jobs) == 0 || len(change) == 0 {
+		return term.Usagef("scontrol update: want JobId=NUMBER and KEY=VALUE, as TimeLimit=2:00:00")
+	}
+	keys, err := json.Marshal(change) // JSON is YAML
+	if err != nil {
+		return err
+	}
+	return eachOf(ctx, c, "update", jobs, func(ctx context.Context, c *api.Client, l *line) error {
+		_, bad := api.EditsOf(c).Edit(ctx, strconv.Itoa(l.ID), api.SeenJob{}, api.Edit{Keys: string(keys)})
+		return bad
+	})
+}
+
+// valueOf makes the value of a key of jobs from that of scontrol.
+func valueOf(name, value string) (any, error) {
+	switch keysOf[name] {
+	case "time_limit":
+		most, err := task.ParseSlurmTime(value)
+		if err != nil {
+			return nil, term.Usagef("scontrol update: TimeLimit=%s, want minutes, HH:MM:SS or D-HH:MM:SS",
+				term.ShellWord(value))
+		}
+		return map[string]any{"max": most.String(), "each": true}, nil
+	case "priority", "gpus":
+		number := value[strings.LastIndexByte(value, ':')+1:]
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, term.Usagef("scontrol update: %s=%s, want a number", name, term.ShellWord(value))
+		}
+		return n, nil
+	case "after":
+		return nil, term.Refusedf("scontrol update: Dependency is not changed here; cancel the job and submit it again")
+	case "name":
+		return value, nil
+	}
+	return nil, term.Refusedf("scontrol update: %s is not changed here; want some of TimeLimit, JobName, Priority, "+
+		"Gres", term.ShellWord(name))
+}

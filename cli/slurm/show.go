@@ -1,0 +1,133 @@
+package slurm
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/term"
+)
+
+// show writes jobs or nodes.
+func (f *controlFlags) show(cmd *cobra.Command, c *api.Client, args []string) error {
+	if len(args) == 0 {
+		return term.Usagef("scontrol show: want job, hostnames or node")
+	}
+	what, number, _ := strings.Cut(strings.ToLower(args[0]), "=")
+	switch {
+	case what == "job" || what == "jobs" || what == "jobid":
+		var numbers []string
+		for _, arg := range append([]string{number}, args[1:]...) {
+			if arg != "" {
+				numbers = append(numbers, arg)
+			}
+		}
+		return f.showJobs(cmd, c, numbers)
+	case what == "node" || what == "nodes":
+		doc, err := c.Nodes(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return term.WriteText(cmd.OutOrStdout(), nodeText(&doc))
+	}
+	return term.Refusedf("scontrol show: %s is not here, want job, hostnames or node", term.ShellWord(args[0]))
+}
+
+func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []string) error {
+	lines, err := (&which{jobs: list(numbers), wide: true}).find(cmd.Context(), c)
+	if err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		return term.WriteText(cmd.OutOrStdout(), "No jobs in the system\n")
+	}
+	var b strings.Builder
+	for i := range lines {
+		text := jobText(&lines[i])
+		if f.oneLine {
+			text = strings.ReplaceAll(text, "\n   ", " ")
+		}
+		b.WriteString(text + "\n")
+		if !f.oneLine {
+			b.WriteByte('\n')
+		}
+	}
+	return term.WriteText(cmd.OutOrStdout(), b.String())
+}
+
+// jobText is what scontrol show job says of a job, as far as it is known.
+func jobText(l *line) string {
+	array := ""
+	if l.Array != nil {
+		array = fmt.Sprintf(" ArrayJobId=%d ArrayTaskId=%d", l.Array.First, l.Array.Index)
+	}
+	nodes := l.nodes()
+	if nodes == "" {
+		nodes = "(null)"
+	}
+	return strings.Join([]string{
+		fmt.Sprintf("JobId=%d%s JobName=%s", l.ID, array, api.Printable(l.name())),
+		fmt.Sprintf("UserId=%s(%s) Account=%s QOS=normal Priority=%d", l.User, l.userID(), l.Group, l.Priority),
+		fmt.Sprintf("JobState=%s Reason=%s", l.state().word, l.reason()),
+		fmt.Sprintf("Requeue=1 Restarts=%d BatchFlag=1 ExitCode=%s", max(l.Attempt-1, 0), l.exit()),
+		fmt.Sprintf("RunTime=%s", clock(time.Duration(l.RunSec*float64(time.Second)), true)),
+		fmt.Sprintf("SubmitTime=%s StartTime=%s EndTime=%s", at(l.Submitted, "Unknown"), l.start("Unknown"),
+			at(l.Ended, "Unknown")),
+		fmt.Sprintf("Partition=%s NodeList=%s", partition, nodes),
+		fmt.Sprintf("NumNodes=1 NumTasks=1 TRES=node=1,gres/gpu=%d", l.width()),
+	}, "\n   ")
+}
+
+// hostNames writes the machines of a list one a line: that of the job where none is given.
+func hostNames(cmd *cobra.Command, args []string) error {
+	text := os.Getenv("SLURM_JOB_NODELIST")
+	if len(args) > 0 {
+		text = args[0]
+	}
+	if text == "" {
+		return term.Usagef("scontrol show hostnames: no list and no $SLURM_JOB_NODELIST, want a list, as a[1-3]")
+	}
+	names, err := expand(text)
+	if err != nil {
+		return err
+	}
+	return term.WriteText(cmd.OutOrStdout(), strings.Join(names, "\n")+"\n")
+}
+
+// expand returns the names of a list such as a,b[1-3,07].
+func expand(text string) (names []string, err error) {
+	for text != "" {
+		end := strings.IndexAny(text, ",[")
+		if end < 0 || text[end] == ',' {
+			name, rest, _ := strings.Cut(text, ",")
+			names, text = append(names, name), rest
+			continue
+		}
+		numbers, rest, closed := strings.Cut(text[end+1:], "]")
+		if !closed {
+			return nil, term.Usagef("hostnames %s, want ] behind [", term.ShellWord(text))
+		}
+		for _, span := range strings.Split(numbers, ",") {
+			low, high, wide := strings.Cut(span, "-")
+			if !wide {
+				high = low
+			}
+			from, bad := strconv.Atoi(low)
+			to, wrong := strconv.Atoi(high)
+			const most = 1 << 16
+			if bad != nil || wrong != nil || to-from >= most {
+				return nil, term.Usagef("hostnames [%s], want numbers, as [1-3,7]", numbers)
+			}
+			for n := from; n <= to; n++ {
+				names = append(names, fmt.Sprintf("%s%0*d", text[:end], len(low), n))
+			}
+		}
+		text = strings.TrimPrefix(rest, ",")
+	}
+	return names, nil
+}

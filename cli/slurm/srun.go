@@ -1,0 +1,367 @@
+package slurm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+)
+
+// runFlags are the flags of srun as given.
+type runFlags struct {
+	tasks, perNode      int
+	nodes               string
+	output, errors, dir string
+	gpus, gres, gpuNode string
+	name, limit         string
+	label, pty          bool
+}
+
+// runUnused means nothing here.
+var runUnused = unused{"partition/p", "account/A", "qos/q", "comment", "wckey", "unbuffered/u!", "exclusive!",
+	"overlap!", "exact!", "cpus-per-task/c", "cpu-bind", "mem", "mem-per-cpu", "mem-per-gpu", "mem-bind", "mpi",
+	"gpu-bind", "gpus-per-task", "ntasks-per-gpu", "cpus-per-gpu", "distribution/m", "hint", "kill-on-bad-exit/K",
+	"wait/W", "open-mode", "quiet/Q!", "verbose/v!", "nodelist/w", "exclude/x", "constraint/C", "export",
+	"accel-bind", "threads-per-core", "network", "slurmd-debug", "input/i"}
+
+func newSrun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "srun [OPTIONS] COMMAND [ARGUMENTS...]",
+		Short: "Run a command as tasks of a job, as Slurm's srun does",
+		Long: `In a job: runs the command --ntasks times, each with its SLURM_PROCID, passes
+signals on, and ends with the worst exit code. Elsewhere: submits the command as
+a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.`,
+		Example: `  srun --ntasks 2 python train.py
+  srun --gpus 1 --pty bash`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return term.Usagef("srun: no command, want COMMAND ARGUMENTS...")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if n, bad := strconv.Atoi(cmp.Or(f.nodes, "1")); bad != nil || n != 1 {
+				return term.Usagef("srun: --nodes %s, want 1: this is one machine", term.ShellWord(f.nodes))
+			}
+			if os.Getenv("SLURM_JOB_ID") != "" || os.Getenv("TRAINYARD_JOB_ID") != "" {
+				return f.step(cmd, args)
+			}
+			runUnused.note(cmd)
+			return f.job(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.SetInterspersed(false) // what follows the command is its own
+	fs.IntVarP(&f.tasks, "ntasks", "n", 0, "`N` tasks (default: those of the job, else 1)")
+	fs.IntVar(&f.perNode, "ntasks-per-node", 0, "the same as --ntasks `N`: there is one node")
+	fs.StringVarP(&f.nodes, "nodes", "N", "", "`1`: there is one")
+	fs.StringVarP(&f.output, "output", "o", "", "`FILE` for what tasks write, with %j, %t, %N")
+	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for what they write on stderr (default: the same)")
+	fs.StringVarP(&f.dir, "chdir", "D", "", "`FOLDER` to run in (default: this one)")
+	fs.BoolVarP(&f.label, "label", "l", false, "the number of its task before each line")
+	fs.StringVarP(&f.gpus, "gpus", "G", "", "`N` GPUs or slots, or TYPE:N, of a job (default: 1)")
+	fs.StringVar(&f.gres, "gres", "", "the same as `gpu:N`")
+	fs.StringVar(&f.gpuNode, "gpus-per-node", "", "the same as `N`")
+	fs.StringVarP(&f.name, "job-name", "J", "", "`NAME` of a job")
+	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` after which a job is ended, as minutes or D-HH:MM:SS")
+	fs.BoolVar(&f.pty, "pty", false, "with a terminal")
+	runUnused.define(fs)
+	return cmd
+}
+
+// width is the number of GPUs of a job.
+func (f *runFlags) width() (string, error) {
+	text := cmp.Or(f.gpus, f.gpuNode, strings.TrimPrefix(strings.TrimPrefix(f.gres, "gpu"), ":"), "1")
+	number := text[strings.LastIndexByte(text, ':')+1:]
+	if n, err := strconv.Atoi(number); err != nil || n < 1 {
+		return "", term.Usagef("srun: %s GPUs, want a number > 0, or TYPE:N", term.ShellWord(text))
+	}
+	return number, nil
+}
+
+// job runs the command as a job of its own, by the verbs of this program: submit, logs and wait.
+func (f *runFlags) job(cmd *cobra.Command, args []string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	width, err := f.width()
+	if err != nil {
+		return err
+	}
+	flags := []string{"--gpus", width}
+	if f.limit != "" {
+		most, bad := task.ParseSlurmTime(f.limit)
+		if bad != nil {
+			return term.Usagef("srun: %w", bad)
+		}
+		flags = append(flags, "--time", most.String())
+	}
+	if f.name != "" {
+		flags = append(flags, "--name", f.name)
+	}
+	sub := func(args ...string) *exec.Cmd {
+		c := exec.CommandContext(cmd.Context(), program, args...)
+		c.Args[0] = "trainyard" // not a word of Slurm, as the link may be called
+		c.Dir, c.Stdin, c.Stdout, c.Stderr = f.dir, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+		return c
+	}
+	if n := max(f.tasks, f.perNode); n > 1 {
+		args = append([]string{program, "slurm", "srun", "--ntasks", strconv.Itoa(n)}, args...)
+		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
+	}
+	submit := sub(append(append([]string{"submit", "--json"}, flags...), append([]string{"--"}, args...)...)...)
+	var out bytes.Buffer
+	submit.Stdout = &out
+	if err = submit.Run(); err != nil {
+		return ended(err)
+	}
+	var doc struct{ Jobs []struct{ ID int } }
+	if err = json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Jobs) != 1 {
+		return fmt.Errorf("srun: %s: no job", out.Bytes())
+	}
+	number := strconv.Itoa(doc.Jobs[0].ID)
+	follow := sub("logs", "--follow", "--raw", number)
+	follow.Cancel = func() error { return follow.Process.Signal(os.Interrupt) }
+	_ = follow.Run() // how the job ended is asked for next
+	if cmd.Context().Err() != nil {
+		last := exec.Command(program, "cancel", number)
+		last.Args[0], last.Stderr = "trainyard", cmd.ErrOrStderr()
+		return errors.Join(cmd.Context().Err(), last.Run())
+	}
+	return ended(sub("wait", number).Run())
+}
+
+// ended is the error of a command of ours that has said what is wrong.
+func ended(err error) error {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return &term.CodedError{Code: exit.ExitCode(), Err: errors.New("srun: the job did not finish")}
+	}
+	return err
+}
+
+// passedOn are the signals that srun passes on to its tasks.
+var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+	syscall.SIGUSR2}
+
+// step runs the command as tasks of the job that this is in.
+func (f *runFlags) step(cmd *cobra.Command, args []string) error {
+	n := max(f.tasks, f.perNode)
+	if n == 0 {
+		n, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS"))
+	}
+	const most = 4096
+	if n = max(n, 1); n > most {
+		return term.Usagef("srun: %d tasks, want at most %d", n, most)
+	}
+	heard := make(chan os.Signal, 16)
+	signal.Notify(heard, passedOn...)
+	defer signal.Stop(heard)
+	if stopping(cmd.Context()) {
+		return &term.CodedError{Code: 128 + int(syscall.SIGTERM), Err: errors.New("srun: the job is asked to end")}
+	}
+	s := step{flags: f, cmd: cmd, n: n, files: make(map[string]*os.File)}
+	defer s.close()
+	if err := s.start(args); err != nil {
+		s.signal(syscall.SIGKILL)
+		_, _ = s.wait(heard)
+		return &term.CodedError{Code: 2, Err: err}
+	}
+	worst, err := s.wait(heard)
+	if err != nil && worst > 0 {
+		return &term.CodedError{Code: worst, Err: err}
+	}
+	return err
+}
+
+// stopping reports whether the job that this is in is asked to end: its signal may have come before we could hear it.
+func stopping(ctx context.Context) bool {
+	c, err := new(client.Target).Dial()
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	ctx, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	doc, err := c.Job(ctx, os.Getenv("TRAINYARD_JOB_ID"))
+	return err == nil && (doc.State == "stopping" || doc.State == "done")
+}
+
+// step is tasks that run.
+type step struct {
+	flags *runFlags
+	cmd   *cobra.Command
+	n     int
+	tasks []*exec.Cmd
+	files map[string]*os.File
+	ends  chan int
+}
+
+// environment is that of a task.
+func (s *step) environment(task int) []string {
+	n, number := strconv.Itoa(s.n), strconv.Itoa(task)
+	ids := make([]string, s.n)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i)
+	}
+	host, _ := os.Hostname()
+	return append(os.Environ(), "SLURM_PROCID="+number, "SLURM_LOCALID="+number, "SLURM_NTASKS="+n, "SLURM_NPROCS="+n,
+		"SLURM_STEP_NUM_TASKS="+n, "SLURM_STEP_TASKS_PER_NODE="+n, "SLURM_TASKS_PER_NODE="+n, "SLURM_STEP_ID=0",
+		"SLURM_STEPID=0", "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NODELIST="+host, "SLURM_NODEID=0",
+		"SLURM_GTIDS="+strings.Join(ids, ","))
+}
+
+// start starts the tasks.
+func (s *step) start(args []string) error {
+	s.ends = make(chan int, s.n)
+	for i := range s.n {
+		c := exec.Command(args[0], args[1:]...)
+		c.Dir, c.Env = s.flags.dir, s.environment(i)
+		if s.n == 1 || i == 0 {
+			c.Stdin = os.Stdin
+		}
+		if err := s.direct(c, i); err != nil {
+			return err
+		}
+		if err := c.Start(); err != nil {
+			return fmt.Errorf("srun: %w", err)
+		}
+		s.tasks = append(s.tasks, c)
+		go func() {
+			_ = c.Wait() // its state says how it ended
+			s.ends <- i
+		}()
+	}
+	return nil
+}
+
+// direct says where a task writes to: to our own files, so that nothing is lost if we end.
+func (s *step) direct(c *exec.Cmd, task int) error {
+	out, err := s.file(s.flags.output, task)
+	if err != nil {
+		return err
+	}
+	side, err := s.file(cmp.Or(s.flags.errors, s.flags.output), task)
+	if err != nil {
+		return err
+	}
+	if c.Stdout, c.Stderr = os.Stdout, os.Stderr; out != nil {
+		c.Stdout = out
+	}
+	if side != nil {
+		c.Stderr = side
+	}
+	if s.flags.label {
+		c.Stdout = &labelled{to: c.Stdout.(*os.File), label: strconv.Itoa(task) + ": "}
+		c.Stderr = &labelled{to: c.Stderr.(*os.File), label: strconv.Itoa(task) + ": "}
+	}
+	return nil
+}
+
+// file opens the file of a pattern for a task, tasks with the same name share one; nil = there is no pattern.
+func (s *step) file(pattern string, task int) (*os.File, error) {
+	if pattern == "" || pattern == "none" {
+		return nil, nil
+	}
+	path := filled(pattern, task)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.flags.dir, path)
+	}
+	if f := s.files[path]; f != nil {
+		return f, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("srun: --output: %w", err)
+	}
+	s.files[path] = f
+	return f, nil
+}
+
+// filled puts values in the place of %j, %t and others of a pattern.
+func filled(pattern string, task int) string {
+	host, _ := os.Hostname()
+	host, _, _ = strings.Cut(host, ".")
+	job := os.Getenv("SLURM_JOB_ID")
+	return strings.NewReplacer("%%", "%", "%j", job, "%J", job+".0", "%t", strconv.Itoa(task), "%n", "0", "%N", host,
+		"%s", "0", "%u", os.Getenv("USER"), "%x", os.Getenv("SLURM_JOB_NAME"),
+		"%A", cmp.Or(os.Getenv("SLURM_ARRAY_JOB_ID"), job), "%a", os.Getenv("SLURM_ARRAY_TASK_ID")).Replace(pattern)
+}
+
+// signal passes a signal on to the tasks that live.
+func (s *step) signal(sig os.Signal) {
+	for _, c := range s.tasks {
+		_ = c.Process.Signal(sig) // of one that has ended it is an error
+	}
+}
+
+// wait waits for all tasks, and returns the worst exit code.
+func (s *step) wait(heard <-chan os.Signal) (worst int, err error) {
+	for left := len(s.tasks); left > 0; {
+		select {
+		case sig := <-heard:
+			s.signal(sig)
+		case i := <-s.ends:
+			left--
+			code := exitCode(s.tasks[i].ProcessState)
+			if code > worst {
+				worst, err = code, fmt.Errorf("srun: task %d: exited with exit code %d", i, code)
+			}
+		}
+	}
+	return worst, err
+}
+
+// exitCode is that of a shell for a program that ended so.
+func exitCode(p *os.ProcessState) int {
+	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return p.ExitCode()
+}
+
+func (s *step) close() {
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+}
+
+// labelled writes lines with a label before each.
+type labelled struct {
+	to    *os.File
+	label string
+	rest  []byte
+}
+
+// Write writes the lines that are whole. What is left of the last is written with the next.
+func (l *labelled) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		i := bytes.IndexByte(l.rest, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		if _, err := l.to.WriteString(l.label + string(l.rest[:i+1])); err != nil {
+			return 0, err
+		}
+		l.rest = l.rest[i+1:]
+	}
+}

@@ -1,0 +1,156 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// which says which jobs are meant. What is empty narrows nothing.
+type which struct {
+	jobs   []string // numbers: 12 is a job, or all of an array; 12_3, 12_[0-3]
+	users  []string
+	names  []string
+	me     bool
+	states map[state]bool // nil = all
+	wide   bool           // a line for each task
+}
+
+// fits returns which jobs an argument stands for.
+func fits(arg string) (func(*api.Job) bool, error) {
+	arg, _, _ = strings.Cut(arg, ".") // a step stands for its job
+	number, tasks, array := strings.Cut(arg, "_")
+	first, err := strconv.Atoi(number)
+	wrong := term.Usagef("job %s: Invalid job id specified, want a number, as 12, 12_3 or 12_[0-3]",
+		term.ShellWord(arg))
+	if err != nil || first < 0 {
+		return nil, wrong
+	}
+	if !array || tasks == "*" {
+		return func(j *api.Job) bool {
+			return j.ID == first || j.Array != nil && j.Array.First == first
+		}, nil
+	}
+	a, err := jobfile.ParseArray(strings.TrimSuffix(strings.TrimPrefix(tasks, "["), "]"))
+	if err != nil {
+		return nil, wrong
+	}
+	return func(j *api.Job) bool {
+		return j.Array != nil && j.Array.First == first && slices.Contains(a.Indices, int32(j.Array.Index))
+	}, nil
+}
+
+// passes reports whether the job is one of the users, names and states that are wanted.
+func (w *which) passes(l *line) bool {
+	return (len(w.users) == 0 || slices.Contains(w.users, l.User)) &&
+		(len(w.names) == 0 || slices.Contains(w.names, l.name())) && (w.states == nil || w.states[l.state()])
+}
+
+// find returns the jobs that are meant, by number. Numbers that no job has are an error.
+func (w *which) find(ctx context.Context, c *api.Client) (found []line, err error) {
+	if failed := w.mine(ctx, c); failed != nil {
+		return nil, failed
+	}
+	all, err := c.Jobs(ctx, api.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	meant, err := w.meant(all.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.Jobs {
+		if l := (line{Job: all.Jobs[i], node: nodes.Node}); (len(w.jobs) == 0 || meant[i]) && w.passes(&l) {
+			found = append(found, l)
+		}
+	}
+	if !w.wide {
+		found = folded(found)
+	}
+	return found, nil
+}
+
+// mine adds the user who asks, where his jobs are meant.
+func (w *which) mine(ctx context.Context, c *api.Client) error {
+	if !w.me {
+		return nil
+	}
+	info, err := c.Info(ctx)
+	if w.users = append(w.users, info.You); err != nil || info.You != "" {
+		return err
+	}
+	u, err := user.Current()
+	if err == nil {
+		w.users = append(w.users, u.Username)
+	}
+	return err
+}
+
+// meant reports which of the jobs numbers stand for.
+func (w *which) meant(jobs []api.Job) ([]bool, error) {
+	meant := make([]bool, len(jobs))
+	for _, arg := range w.jobs {
+		one, err := fits(arg)
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for i := range jobs {
+			if one(&jobs[i]) {
+				meant[i], found = true, true
+			}
+		}
+		if !found {
+			return nil, &term.CodedError{Code: term.ExitNotFound,
+				Err: fmt.Errorf("job %s: Invalid job id specified", term.ShellWord(arg))}
+		}
+	}
+	return meant, nil
+}
+
+// folded makes one line of the tasks of an array that wait for the same.
+func folded(lines []line) (short []line) {
+	for i := 0; i < len(lines); {
+		end := i + 1
+		for end < len(lines) && together(&lines[i], &lines[end]) {
+			end++
+		}
+		l := lines[i]
+		if l.Array != nil && l.state() == pending {
+			l.tasks = tasks(lines[i:end])
+		}
+		short, i = append(short, l), end
+	}
+	return short
+}
+
+// together reports whether two jobs that follow each other are one line.
+func together(a, b *line) bool {
+	return a.Array != nil && b.Array != nil && a.Array.First == b.Array.First && a.state() == pending &&
+		b.state() == pending && a.reason() == b.reason()
+}
+
+// tasks names tasks of an array, as [0-3,7%2].
+func tasks(lines []line) string {
+	numbers := make([]int, len(lines))
+	for i := range lines {
+		numbers[i] = lines[i].Array.Index
+	}
+	limit := ""
+	if n := lines[0].Array.AtOnce; n > 0 {
+		limit = "%" + strconv.Itoa(n)
+	}
+	return "[" + strings.Join(client.Spans(numbers), ",") + limit + "]"
+}
