@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
+	"github.com/trainyard/trainyard/internal/parallel"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
@@ -95,14 +97,14 @@ func boaExperiment(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("experiment: boa: %w", err)
 	}
-	var tasks []task
+	var tasks []parallel.Task
 	for _, m := range mixes {
 		if o.Seeds > 0 {
 			m.Seeds = o.Seeds
 		}
 		tasks = append(tasks, m.tasks()...)
 	}
-	if err := inParallel(ctx, tasks, o.Progress); err != nil {
+	if err := parallel.Do(ctx, runtime.GOMAXPROCS(0), tasks, o.Progress); err != nil {
 		return fmt.Errorf("experiment: boa: %w", err)
 	}
 	for _, m := range mixes {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainyard/trainyard/internal/parallel"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/simulate"
 )
 
 // tasks makes rows and pairs, and returns the simulations that fill them in: all systems and budgets on the same draws.
-func (m *boaMix) tasks() (list []task) {
+func (m *boaMix) tasks() (list []parallel.Task) {
 	for _, r := range boaRows {
 		for _, budget := range m.Budgets {
 			m.Rows = append(m.Rows, boaRow{System: r.label, Oracle: r.oracle, Budget: budget,

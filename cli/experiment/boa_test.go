@@ -2,8 +2,11 @@ package experiment
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/internal/parallel"
 )
 
 // Ensure that the experiment runs without data, in 80 columns, and prints the same twice.
@@ -11,7 +14,7 @@ func TestBOAOutput(t *testing.T) {
 	print := func() string {
 		m := ownMix()
 		m.Hours, m.WarmUp, m.Seeds, m.Budgets = 6, 2, 2, []float64{40}
-		if err := inParallel(t.Context(), m.tasks(), nil); err != nil {
+		if err := parallel.Do(t.Context(), runtime.GOMAXPROCS(0), m.tasks(), nil); err != nil {
 			t.Fatal(err)
 		}
 		m.sum()

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"strings"
 
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/internal/parallel"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/simulate"
@@ -110,7 +112,7 @@ func playGrounds(ctx context.Context, all []ground, set allocate.Constants, o Op
 	if o.Grounds.Check {
 		m.Half = "deciding"
 	}
-	var tasks []task
+	var tasks []parallel.Task
 	for i := range all {
 		g := &groundDoc{Name: all[i].Name, NotPlayed: all[i].Why, Rows: []*rowDoc{}}
 		m.Grounds = append(m.Grounds, g)
@@ -130,7 +132,7 @@ func playGrounds(ctx context.Context, all []ground, set allocate.Constants, o Op
 		}
 	}
 	m.Runs = len(tasks)
-	if err := inParallel(ctx, tasks, o.Progress); err != nil {
+	if err := parallel.Do(ctx, runtime.GOMAXPROCS(0), tasks, o.Progress); err != nil {
 		return nil, err
 	}
 	m.judge()
@@ -147,7 +149,7 @@ const (
 )
 
 // play returns the simulations of a row: of all that are at home on the half for choosing, else of the best alone.
-func (d *rowDoc) play(r *groundRow, worlds []world, set allocate.Constants, deciding bool) []task {
+func (d *rowDoc) play(r *groundRow, worlds []world, set allocate.Constants, deciding bool) []parallel.Task {
 	list := []contender{{Name: rowWorth, System: "worth"},
 		{Name: rowOracle, System: "worth", Settings: map[string]string{"sizes": "oracle"}}}
 	for _, c := range r.Home {
@@ -157,7 +159,7 @@ func (d *rowDoc) play(r *groundRow, worlds []world, set allocate.Constants, deci
 	}
 	d.contenders, d.outcomes = list, make([][]*simulate.Outcome, len(list))
 	d.Worlds, d.weekly = len(worlds), len(worlds) > 0 && worlds[0].ByWeek
-	var tasks []task
+	var tasks []parallel.Task
 	for i, c := range list {
 		d.outcomes[i] = make([]*simulate.Outcome, len(worlds))
 		for k := range worlds {

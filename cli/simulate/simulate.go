@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/internal/parallel"
 	"github.com/trainyard/trainyard/metrics/timeline"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
@@ -31,6 +33,7 @@ type simulateFlags struct {
 	systems, sets      []string
 	json, quiet        bool
 	timing             bool
+	parallel           int
 	jobsOut, eventsOut string
 	report             term.ReportFlags
 }
@@ -57,6 +60,9 @@ that runs a simulator of its own knows nothing of nodes.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("seed") {
 				f.request.From.Seed = &f.seed
+			}
+			if err := f.atOnce(cmd.Flags().Changed("parallel")); err != nil {
+				return err
 			}
 			return f.run(cmd)
 		},
@@ -100,11 +106,29 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.BoolVar(&f.timing, "timing", false, "measure how long runs and decisions take (default: 0 in the document, so "+
 		"that equal runs print equal bytes)")
+	fs.IntVar(&f.parallel, "parallel", 0, "simulate at most `N` systems at a time (default: as many as there are "+
+		"processors; with --timing one)")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to "+
 		"FILE.SYSTEM.jsonl each")
 	f.report.Define(fs)
 	fs.BoolVar(&f.quiet, "quiet", false, "neither warnings nor progress on stderr")
+}
+
+// atOnce settles how many systems are simulated at a time: those of which times are measured must not disturb each
+// other.
+func (f *simulateFlags) atOnce(given bool) error {
+	switch {
+	case !given && f.timing:
+		f.parallel = 1
+	case !given:
+		f.parallel = runtime.GOMAXPROCS(0)
+	case f.parallel < 1:
+		return term.Usagef("--parallel %d, want a number of systems >= 1", f.parallel)
+	case f.parallel > 1 && f.timing:
+		return term.Usagef("--parallel %d with --timing: want one at a time, or they slow each other down", f.parallel)
+	}
+	return nil
 }
 
 // run simulates what the flags say. Nothing is written unless every system ran to its end.
@@ -124,11 +148,8 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer out.discard()
-	for i := range c.runs {
-		c.runs[i].timed = f.timing
-		if err := c.runs[i].run(cmd.Context(), c.label(i), out.eventFile(i), stderr); err != nil {
-			return err
-		}
+	if err := f.runAll(cmd.Context(), c, out, stderr); err != nil {
+		return err
 	}
 	if err := out.report.Fill(c.report(cmd), stderr); err != nil {
 		return err
@@ -140,6 +161,18 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return term.WriteJSON(cmd.OutOrStdout(), c.document())
 	}
 	return term.WriteText(cmd.OutOrStdout(), c.text(term.WidthOf(cmd.OutOrStdout())))
+}
+
+// runAll runs all systems, with a bar on stderr if that is a terminal and they take long.
+func (f *simulateFlags) runAll(ctx context.Context, c *comparison, out *outputs, stderr io.Writer) error {
+	bar := term.NewProgress(stderr, strings.Join(c.names(), ", "), len(c.runs)*len(c.shared.Trace.Jobs))
+	defer bar.Close()
+	tasks := make([]parallel.Task, len(c.runs))
+	for i := range c.runs {
+		c.runs[i].timed = f.timing
+		tasks[i] = func(ctx context.Context) error { return c.runs[i].run(ctx, bar, out.eventFile(i)) }
+	}
+	return parallel.Do(ctx, f.parallel, tasks, nil)
 }
 
 // comparison is several systems on one trace and one cluster, which shared holds.
@@ -296,21 +329,9 @@ func (c *comparison) warn(stderr io.Writer) {
 	}
 }
 
-// label names run i where its progress is shown.
-func (c *comparison) label(i int) string {
-	name := c.runs[i].request.System
-	if len(c.runs) > 1 {
-		return fmt.Sprintf("%d of %d %s", i+1, len(c.runs), name)
-	}
-	return name
-}
-
-// run runs one system, with a bar on stderr if that is a terminal and the run takes long; events is where its log goes,
-// nil if none is asked for.
-func (r *systemRun) run(ctx context.Context, label string, events, stderr io.Writer) error {
+// run runs one system; events is where its log goes, nil if none is asked for.
+func (r *systemRun) run(ctx context.Context, bar *term.Progress, events io.Writer) error {
 	began := time.Now()
-	bar := term.NewProgress(stderr, label, len(r.request.Trace.Jobs))
-	defer bar.Close()
 	if r.timed {
 		r.request.Clock = func() int64 { return int64(time.Since(began)) }
 	}

@@ -2,6 +2,7 @@ package term
 
 import (
 	"io"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -13,18 +14,26 @@ import (
 // patience is how long a run may take before a bar appears.
 const patience = 500 * time.Millisecond
 
-// Progress counts finished jobs, and shows a bar on a terminal once the run has taken longer than patience.
+// Progress counts finished jobs of runs, which may be under way at once, and shows a bar on a terminal once they have
+// taken longer than patience.
 type Progress struct {
-	w      io.Writer // nil = show nothing
-	label  string
-	total  int
-	began  time.Time
-	events int
-	done   int
-	bar    *progressbar.ProgressBar // nil until shown
+	w     io.Writer // nil = show nothing
+	label string
+	total int
+	began time.Time
+
+	mu   sync.Mutex
+	done int
+	bar  *progressbar.ProgressBar // nil until shown
 }
 
-var _ eventlog.Sink = (*Progress)(nil)
+// part is a run that Progress counts.
+type part struct {
+	of           *Progress
+	events, done int // not counted yet
+}
+
+var _ eventlog.Sink = (*part)(nil)
 
 // NewProgress shows on w if that is a terminal; w may be nil.
 func NewProgress(w io.Writer, label string, total int) *Progress {
@@ -35,22 +44,30 @@ func NewProgress(w io.Writer, label string, total int) *Progress {
 	return p
 }
 
-// Sinks returns p as a sink, or nothing if it would not show anything.
+// Sinks returns what is to hear of the events of a run; nothing if p would not show anything.
 func (p *Progress) Sinks() []eventlog.Sink {
 	if p.w == nil {
 		return nil
 	}
-	return []eventlog.Sink{p}
+	return []eventlog.Sink{&part{of: p}}
 }
 
-// Log counts one event. The clock is read once in a thousand of them.
-func (p *Progress) Log(_ *sched.View, e *sched.Event) {
+// Log counts one event. The bar is looked at once in a thousand of them.
+func (p *part) Log(_ *sched.View, e *sched.Event) {
 	if e.Kind == sched.AttemptEnded && e.Outcome == sched.Finished {
 		p.done++
 	}
-	if p.events++; p.events%1024 != 0 {
-		return
+	if p.events++; p.events%1024 == 0 {
+		p.of.add(p.done)
+		p.done = 0
 	}
+}
+
+// add counts finished jobs.
+func (p *Progress) add(jobs int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += jobs
 	if p.bar == nil {
 		if time.Since(p.began) < patience {
 			return

@@ -1,32 +1,31 @@
-package experiment
+// Package parallel does tasks that do not depend on each other, several at a time.
+package parallel
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 )
 
-// task is one of many simulations that do not depend on each other. It keeps what comes of it where no one else looks
-// meanwhile.
-type task func(ctx context.Context) error
+// Task is one of many that do not depend on each other. It keeps what comes of it where no one else looks meanwhile.
+type Task func(ctx context.Context) error
 
-// progressEvery is how often inParallel says how far it has come.
+// progressEvery is how often Do says how far it has come.
 const progressEvery = 20 * time.Second
 
-// inParallel does all tasks, as many at a time as there are processors, and reports to progress how many are done; nil:
-// no report. What comes of them does not depend on how many there are. Once one has failed, or ctx is done, no further
-// one starts; the error is that of the first in the list of those that failed, or that of ctx.
-func inParallel(ctx context.Context, tasks []task, progress io.Writer) error {
+// Do does all tasks, at most so many at a time (>= 1), and reports to progress how many are done; nil: no report. What
+// comes of them does not depend on how many there are at a time. Once one has failed, or ctx is done, no further one
+// starts; the error is that of the first in the list of those that failed, or that of ctx.
+func Do(ctx context.Context, most int, tasks []Task, progress io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(tasks))
 	next, done := make(chan int), make(chan struct{}, len(tasks))
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
+	for range min(most, len(tasks)) {
 		workers.Go(func() {
 			for i := range next {
 				if errs[i] = tasks[i](ctx); errs[i] != nil {

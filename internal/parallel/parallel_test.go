@@ -1,4 +1,4 @@
-package experiment
+package parallel
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 
 // Ensure that every task is done once, that an error ends it and is reported, not those of the tasks called off, and
 // that so does the end of the context.
-func TestInParallel(t *testing.T) {
+func TestDo(t *testing.T) {
 	n := 100 + 2*runtime.GOMAXPROCS(0) // more than start at once
 	done := make([]int, n)
-	tasks := make([]task, n)
+	tasks := make([]Task, n)
 	for i := range tasks {
 		tasks[i] = func(context.Context) error {
 			done[i]++
 			return nil
 		}
 	}
-	if err := inParallel(t.Context(), tasks, nil); err != nil {
+	if err := Do(t.Context(), runtime.GOMAXPROCS(0), tasks, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, times := range done {
@@ -42,16 +42,16 @@ func TestInParallel(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	err := inParallel(t.Context(), tasks, nil)
+	err := Do(t.Context(), runtime.GOMAXPROCS(0), tasks, nil)
 	if err != bad || int(begun.Load()) == n { //nolint:errorlint // the very one
 		t.Errorf("error %v after %d tasks, want %v after few", err, begun.Load(), bad)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := inParallel(ctx, tasks[10:], nil); !errors.Is(err, context.Canceled) {
+	if err := Do(ctx, runtime.GOMAXPROCS(0), tasks[10:], nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
-	if err := inParallel(t.Context(), nil, nil); err != nil {
+	if err := Do(t.Context(), runtime.GOMAXPROCS(0), nil, nil); err != nil {
 		t.Error(err)
 	}
 }
