@@ -45,6 +45,12 @@ func (f Figures) Losses(ctx context.Context, r Range) (doc Losses, err error) {
 	return doc, err
 }
 
+// Price returns what GPUs are worth, under a system that puts a price on them.
+func (f Figures) Price(ctx context.Context) (doc Price, err error) {
+	err = f.c.get(ctx, "/v1/price", &doc)
+	return doc, err
+}
+
 // Attempts returns those of a job.
 func (f Figures) Attempts(ctx context.Context, job string) (doc Attempts, err error) {
 	err = f.c.get(ctx, jobPath(job, "attempts"), &doc)

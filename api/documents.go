@@ -40,6 +40,8 @@ type Job struct {
 	Step  int64   `json:"step,omitempty" doc:"training steps done, as it says"`
 	Total int64   `json:"total,omitempty" doc:"steps in all, as it says"`
 	Speed float64 `json:"speed,omitempty" doc:"progress per time, 1 = on the GPUs asked for, alone"`
+	// Worth is not in the table.
+	Worth float64 `json:"worth,omitempty" doc:"of each GPU that it has, or asks for if it has none, under a system that puts a price on them; 1e308 = any price"`
 
 	Protected bool    `json:"protected,omitempty" doc:"it is not stopped, moved or resized for others"`
 	Saves     string  `json:"saves,omitempty" doc:"what shows that it keeps its work: declared, seen, proven; against it: saves-not, resumes-not; nothing = neither"`
@@ -204,6 +206,7 @@ type Why struct {
 	Tried    int        `json:"tried" doc:"changes that were tried"`
 	Hurried  bool       `json:"hurried,omitempty" doc:"the time was over before all were tried"`
 	Figures  []Figure   `json:"figures" doc:"what the system goes by"`
+	Bid      *Bid       `json:"bid,omitempty" doc:"what GPUs are worth, and are worth to it, under a system that puts a price on them"`
 	Last     *Displaced `json:"preempted,omitempty"`
 	Stops    string     `json:"may_be_stopped,omitempty" doc:"whether it may be stopped for others, by what, and what is lost then; nothing where no job is"`
 	StakeSec float64    `json:"at_stake_s,omitempty" doc:"work that is lost if it is stopped now, in seconds on the GPUs asked for"`

@@ -69,6 +69,7 @@ var checks = []check{
 	{"drain", (*suite).drain}, {"undrain", (*suite).drain}, {"clean", (*suite).clean},
 	{"history", pastCheck(pastSuite.history)}, {"losses", pastCheck(pastSuite.losses)},
 	{"attempts", pastCheck(pastSuite.attempts)}, {"board", pastCheck(pastSuite.board)},
+	{"price", pastCheck(pastSuite.price)},
 	{"users", pastCheck(pastSuite.users)}, {"usage", pastCheck(pastSuite.usage)},
 	{"series", pastCheck(pastSuite.series)},
 	{"forecast", pastCheck(pastSuite.forecast)}, {"remedy", pastCheck(pastSuite.remedy)},

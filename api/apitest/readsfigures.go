@@ -172,6 +172,13 @@ func (s pastSuite) whatif(t *testing.T) {
 }
 
 // calibration checks that rows of all systems are there, and add up.
+func (s pastSuite) price(t *testing.T) {
+	doc, err := api.FiguresOf(s.Client).Price(t.Context())
+	if err != nil || doc.Schema != "trainyard.price/v1" || len(doc.Prices) == 0 {
+		t.Errorf("%+v, %v, want a price of each type", doc, err)
+	}
+}
+
 func (s pastSuite) calibration(t *testing.T) {
 	var doc api.Calibration
 	s.document(t, "/v1/calibration", &doc)

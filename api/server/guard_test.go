@@ -323,7 +323,7 @@ func TestBodies(t *testing.T) {
 //	n no one, v viewer, u user about a job of his own, o user about a job of another, a admin
 var lattice = map[string]string{
 	"GET /openapi.json": "vuoa", "GET /metrics": "vuoa", "GET /v1/info": "vuoa", "GET /v1/nodes": "vuoa",
-	"GET /v1/jobs":       "vuoa",
+	"GET /v1/jobs": "vuoa", "GET /v1/price": "vuoa",
 	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa",
 	"GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
 	"GET /v1/jobs/{job}/why": "vuoa", "GET /v1/decisions/{seq}": "vuoa", "POST /v1/jobs/{job}/resize": "ua",
@@ -344,8 +344,9 @@ var lattice = map[string]string{
 
 // answered is the status of what is allowed, where that is not 200.
 var answered = map[string]int{
-	"POST /v1/gpus/{gpu}/forget": http.StatusConflict, // it is there
-	"POST /v1/jobs/{job}/remedy": http.StatusConflict, // the job is held
+	"GET /v1/price":              http.StatusNotImplemented, // the system puts no price on slots
+	"POST /v1/gpus/{gpu}/forget": http.StatusConflict,       // it is there
+	"POST /v1/jobs/{job}/remedy": http.StatusConflict,       // the job is held
 	"POST /v1/whatif":            http.StatusAccepted,
 	"GET /v1/whatif/{id}":        http.StatusNotFound, "POST /v1/whatif/{id}/cancel": http.StatusNotFound,
 }

@@ -54,6 +54,7 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 		for i, id := range ids {
 			doc.Jobs[i] = x.job(id)
 		}
+		worths(s.o.Host, v, doc.Jobs)
 		doc.Now = x.when(v.Now)
 	})
 	return doc, err

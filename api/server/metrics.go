@@ -96,8 +96,10 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descJobs        = desc("jobs", "Jobs, by how they stand.", "state")
-	descOutcomes    = desc("jobs_done_total", "Jobs that are done, by outcome.", "outcome")
+	descJobs     = desc("jobs", "Jobs, by how they stand.", "state")
+	descOutcomes = desc("jobs_done_total", "Jobs that are done, by outcome.", "outcome")
+	descPrice    = desc("gpu_price", "Seconds that jobs wait saved by each second of a GPU, as of the last decision, "+
+		"under a system that puts a price on them.", "type")
 	descQueue       = desc("queue_length", "Jobs that wait for GPUs.")
 	descGPUs        = desc("gpus", "GPUs or slots, by state; busy ones are in use by a job.", "state")
 	descPreemptions = desc("preemptions_total", "Targets taken away with none given in exchange.")
@@ -116,7 +118,7 @@ var (
 // Describe sends the names of the figures.
 func (standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts,
-		descResizes, descService, descLost, descEnergy, descAstray, descStreams} {
+		descResizes, descService, descLost, descEnergy, descAstray, descStreams, descPrice} {
 		ch <- d
 	}
 }
@@ -127,6 +129,7 @@ type tally struct {
 	preemptions, restarts, resizes int
 	service, lost, energy          float64
 	wasted                         map[string]float64 // GPU seconds, by cause
+	prices                         []api.TypePrice
 }
 
 // Collect looks at the manager. One that does not answer in time has no such figures.
@@ -151,6 +154,9 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, state := range append([]string{"busy", "quarantined"}, gpuStates[:]...) {
 		send(descGPUs, prometheus.GaugeValue, float64(t.gpus[state]), state)
+	}
+	for _, p := range t.prices {
+		send(descPrice, prometheus.GaugeValue, p.Price, p.Type)
 	}
 	send(descQueue, prometheus.GaugeValue, float64(t.jobs["waiting"]))
 	send(descPreemptions, prometheus.CounterValue, float64(t.preemptions))
@@ -186,6 +192,9 @@ func (x standing) count(v *sched.View, t *tally) {
 		t.gpus[state]++
 	}
 	t.wasted = x.s.o.Meter.wasted.all()
+	if p := pricer(x.s.o.Host); p != nil {
+		t.prices = prices(v, p)
+	}
 	kWh, _ := energy(x.s.o.Host)
 	t.energy = kWh * 3.6e6
 }

@@ -26,6 +26,7 @@ var rules = map[string]rule{
 
 	"GET /v1/info":                {least: api.Viewer},
 	"GET /v1/nodes":               {least: api.Viewer},
+	"GET /v1/price":               {least: api.Viewer},
 	"GET /v1/jobs":                {least: api.Viewer},
 	"GET /v1/table":               {least: api.Viewer},
 	"GET /v1/jobs/{job}":          {least: api.Viewer},

@@ -68,6 +68,12 @@ type rig struct {
 // newRig starts a manager of slots without jobs and serves it, over the network as well if tokens are made by setup.
 func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	t.Helper()
+	return newRigOf(t, "fifo-skip", slots, setup)
+}
+
+// newRigOf is newRig under a system.
+func newRigOf(t testing.TB, system string, slots int, setup func(r *rig)) *rig {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +81,7 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	r := &rig{TB: t, dir: filepath.Join(t.TempDir(), "state")}
 	meter := NewMeter()
 	m, err := manager.Open(context.Background(), manager.Options{Dir: r.dir, Devices: device.Slots(slots),
-		Place: "slots", Unit: "slot", System: "fifo-skip",
+		Place: "slots", Unit: "slot", System: system,
 		Shim: []string{exe, "shim"}, Sinks: []eventlog.Sink{meter}, Decided: meter.Decided})
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,7 @@ func (s *Server) routes() {
 	raw(s, "/metrics", "metrics", "Figures for Prometheus", "text/plain", s.figures)
 	get(s, "/v1/info", "info", "Who answers", s.info)
 	get(s, "/v1/nodes", "nodes", "What jobs run on", s.nodes)
+	get(s, "/v1/price", priceID, "What a GPU is worth, and what jobs bid", priced{s}.price)
 	get(s, "/v1/jobs", "jobs", "How the jobs stand", s.jobs)
 	raw(s, "/v1/table", "table", "How the jobs stand, as a table: of each what a list of many shows", "text/csv",
 		tableOf(s.jobs))
@@ -228,6 +229,8 @@ func alternative(host Host, on site.Site, id string) (instead string, able bool)
 	case id == forecastID:
 		_, able = host.(Foreseer)
 		return "why of each job", able
+	case id == priceID:
+		return "explain of each decision; the system that decides puts no price on GPUs", pricer(host) != nil
 	case id == calibrationID:
 		_, able = host.(Calibrator)
 		return "the forecasts of why, which are not kept here", able

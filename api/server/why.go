@@ -82,6 +82,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	x.Forecast = a.Forecast
 	foretold(s.o.Host, a, id)
 	answer := x.why(doc)
+	if answer.Bid, err = bidOf(ctx, s, id); err != nil {
+		return api.Why{}, err
+	}
 	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {
 		answer.Sentence = why
 	}

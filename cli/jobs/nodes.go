@@ -34,7 +34,11 @@ once; those that are gone are missing until they are back, or are forgotten.`,
 			if asJSON {
 				return term.WriteJSON(cmd.OutOrStdout(), doc)
 			}
-			return term.WriteText(cmd.OutOrStdout(), nodesText(&doc, term.WidthOf(cmd.OutOrStdout())))
+			text := nodesText(&doc, term.WidthOf(cmd.OutOrStdout()))
+			if price, failed := api.FiguresOf(c).Price(cmd.Context()); failed == nil { // few systems have one
+				text += priceText(&price, doc.Unit)
+			}
+			return term.WriteText(cmd.OutOrStdout(), text)
 		}),
 	}
 	to.AddFlags(cmd)
@@ -83,6 +87,22 @@ func nodesText(doc *api.Nodes, width int) string {
 	text := t.Text(width)
 	if doc.Drained {
 		text += fmt.Sprintf("\n%s is drained: nothing new starts; `trainyard undrain` lifts that.\n", doc.Node)
+	}
+	return text
+}
+
+// priceText says what GPUs, or slots, are worth.
+func priceText(doc *api.Price, unit string) (text string) {
+	for i := range doc.Prices {
+		p, of := &doc.Prices[i], ""
+		if p.Type != "" && len(doc.Prices) > 1 {
+			of = " of type " + api.Printable(p.Type)
+		}
+		worth := worthText(p.Price) + " now: seconds that jobs wait, saved by each second of one"
+		if p.Price == 0 {
+			worth = "nothing now: no job lacks one"
+		}
+		text += fmt.Sprintf("\nA %s%s is worth %s.\n", unit, of, worth)
 	}
 	return text
 }

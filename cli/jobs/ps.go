@@ -252,6 +252,10 @@ func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t
 	if wide {
 		head = append(head, "user", "submitted", "starts", "preempted", "resized", "step", "speed")
 	}
+	priced := wide && slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return j.Worth > 0 })
+	if priced {
+		head = append(head, "worth")
+	}
 	foreseen := slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return j.Start != nil })
 	if foreseen {
 		head = append(head, "start")
@@ -270,6 +274,9 @@ func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t
 		if wide {
 			row = append(row, j.User, client.When(j.Submitted, now), strconv.Itoa(j.Attempt),
 				strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
+		}
+		if priced {
+			row = append(row, worthText(j.Worth))
 		}
 		if foreseen {
 			row = append(row, start(j, now))
@@ -320,6 +327,22 @@ func stepText(j *api.Job) string {
 	}
 	return fmt.Sprintf("%d/%d", j.Step, j.Total)
 }
+
+// worthText says what each GPU is worth, to a job or to all.
+func worthText(worth float64) string {
+	switch {
+	case worth == 0:
+		return "-"
+	case worth >= anyPrice:
+		return "any"
+	case worth >= 10:
+		return strconv.FormatFloat(worth, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(worth, 'g', 2, 64)
+}
+
+// anyPrice is what documents have where a job takes GPUs at any price.
+const anyPrice = 1e308
 
 func speedText(j *api.Job) string {
 	if j.Speed == 0 {

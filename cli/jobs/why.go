@@ -84,6 +84,9 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	if doc.AheadAll > 0 {
 		b.WriteString(term.Entry("ahead", aheadText(doc), width))
 	}
+	if doc.Bid != nil && doc.Bid.Text != "" {
+		b.WriteString(term.Entry("price", doc.Bid.Text, width))
+	}
 	b.WriteString(futureText(doc, width, now))
 	switch {
 	case doc.Soon != "":

@@ -31,6 +31,9 @@ type auction struct {
 	nodes   nodeSums
 	curve   step.Curve
 	steps   []step.Step
+	gain    float64 // of the stops that were weighed last, in job-seconds
+	loss    float64
+	gave    map[sched.JobID]surrender // to whom jobs that are not done last gave GPUs up; for people alone
 }
 
 // ask is the next step of a bidder.

@@ -45,6 +45,7 @@ type Clear struct {
 	most     []int   // by type: GPUs there can ever be
 	typeOf   types
 	auction  auction
+	prices   []float64 // by type, of the last division; for people alone
 	horizon  float64
 	clearing step.Clearing
 	jobs     []step.Job
@@ -73,6 +74,7 @@ func (a *Clear) Observe(v *sched.View, e *sched.Event) {
 	}
 	if e.Kind == sched.AttemptEnded && v.Jobs[e.Job].State == sched.Done && int(e.Job) < len(a.memory) {
 		a.memory[e.Job] = jobMemory{}
+		delete(a.auction.gave, e.Job)
 	}
 }
 
@@ -89,6 +91,7 @@ func (a *Clear) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sc
 		gpus += max(int(n), 0)
 	}
 	a.horizon = a.backlog.horizon(&a.Constants, v.Now, left, gpus)
+	a.prices = a.prices[:0]
 	for t := range room {
 		dst = a.divide(v, sched.TypeID(t), int(room[t]), d, dst)
 	}
@@ -164,6 +167,7 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 	}
 	x.free = room - held
 	a.clear(a.by[t], max(room, 0))
+	a.prices = append(a.prices, x.price)
 	for _, i := range a.by[t] {
 		b := &a.bidders[i]
 		x.add(b, &a.memory[b.claim.ID])

@@ -100,18 +100,18 @@ func (x *auction) choose(b *bidder, s ask) bool {
 		}
 		if x.gives(&x.givers[i], s.by) {
 			x.chosen = append(x.chosen, i)
-			lack -= x.gain(&x.givers[i])
+			lack -= x.share(&x.givers[i])
 		}
 	}
 	if lack > 0 || len(x.chosen) == 0 {
 		return false
 	}
-	x.reprieve(-lack, x.gain)
+	x.reprieve(-lack, x.share)
 	return true
 }
 
-// gain is how many GPUs a giver gives up.
-func (x *auction) gain(g *giver) int { return min(g.To, x.bidders[g.by].width) - g.From }
+// share is how many GPUs a giver gives up.
+func (x *auction) share(g *giver) int { return min(g.To, x.bidders[g.by].width) - g.From }
 
 // reprieve drops those chosen that are not needed, the dearest first, where so many GPUs are too many.
 func (x *auction) reprieve(spare int, gain func(*giver) int) {
@@ -131,11 +131,11 @@ func (x *auction) pays(b *bidder, s ask) bool {
 	if x.market.Horizon > 0 {
 		span = min(span, x.market.Horizon)
 	}
-	gain, loss := 0.0, 0.0
+	x.gain, x.loss = 0, 0
 	for n, i := range x.chosen {
 		g := &x.givers[i]
 		from := x.bidders[g.by]
-		gain += float64(float64((s.Price-g.Price)*float64(x.gain(g))) * span)
+		x.gain += float64(float64((s.Price-g.Price)*float64(x.share(g))) * span)
 		last := !slices.ContainsFunc(x.chosen[n+1:], func(i int) bool { return x.givers[i].by == g.by })
 		if from.stopped || !last {
 			continue
@@ -144,12 +144,12 @@ func (x *auction) pays(b *bidder, s ask) bool {
 		if k == 0 {
 			k = from.claim.Held
 		}
-		loss += float64(float64(x.price*float64(k)) * from.restart)
+		x.loss += float64(float64(x.price*float64(k)) * from.restart)
 		if u := from.unsaved(x.v); u > 0 {
-			loss += float64(x.curveOf(from).Worth(x.price) * u)
+			x.loss += float64(x.curveOf(from).Worth(x.price) * u)
 		}
 	}
-	return gain > loss || s.by == x.first
+	return x.gain > x.loss || s.by == x.first
 }
 
 // giveUp takes from those chosen what they give up, and finds new places for those that go on.
@@ -159,10 +159,11 @@ func (x *auction) giveUp(s ask) {
 	for _, i := range x.chosen {
 		g := &x.givers[i]
 		from := x.bidders[g.by]
-		x.free += x.gain(g)
+		x.free += x.share(g)
 		if !slices.Contains(narrower, g.by) {
 			narrower = append(narrower, g.by)
 		}
+		x.note(from.claim.ID, x.bidders[s.by].claim.ID)
 		from.width, from.moved, from.stopped = g.From, true, true
 	}
 	for _, i := range narrower {
@@ -171,6 +172,14 @@ func (x *auction) giveUp(s ask) {
 			from.width = 0
 		}
 	}
+}
+
+// note notes to whom a job gives GPUs up.
+func (x *auction) note(from, to sched.JobID) {
+	if x.gave == nil {
+		x.gave = make(map[sched.JobID]surrender)
+	}
+	x.gave[from] = surrender{to, x.gain, x.loss}
 }
 
 // nodeSums is what could be had on nodes.
@@ -248,7 +257,7 @@ func (x *auction) offer(g *giver, s ask, size int) bool {
 	if !x.gives(g, s.by) {
 		return true
 	}
-	left, l := x.gain(g), x.ledger
+	left, l := x.share(g), x.ledger
 	for _, gpu := range l.Set(x.bidders[g.by].claim.ID) {
 		n := l.NodeOf(gpu)
 		if left == 0 || x.nodes.have[n] < 0 {
@@ -269,7 +278,7 @@ func (x *auction) onReady(g *giver, count int) (n int) {
 			n++
 		}
 	}
-	return min(n, x.gain(g))
+	return min(n, x.share(g))
 }
 
 // spareOn returns how many GPUs the chosen and the free ones are beyond those wanted on the first so many nodes that

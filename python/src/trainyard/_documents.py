@@ -47,6 +47,21 @@ class Band(TypedDict):
     median: float
 
 
+class _Bid(TypedDict):
+    held: int
+    holds: float
+    job: int
+    left_s: float
+    price: float
+    wants: int
+    worth: float
+
+
+class Bid(_Bid, total=False):
+    kept: bool
+    text: str
+
+
 class Bucket(TypedDict):
     at: str
     max: float
@@ -259,6 +274,7 @@ class Job(_Job, _JobWords, total=False):
     unsaved_s: float
     user: str
     why: str
+    worth: float
 
 
 class _Edited(TypedDict):
@@ -411,6 +427,23 @@ class _Outlook(TypedDict):
 class Outlook(_Outlook, total=False):
     rests_on: str
     until: str
+
+
+class _TypePrice(TypedDict):
+    gpus: int
+    price: float
+
+
+class TypePrice(_TypePrice, total=False):
+    type: str
+
+
+class Price(TypedDict):
+    bids: Optional[List[Bid]]
+    now: str
+    prices: Optional[List[TypePrice]]
+    schema: str
+    system: str
 
 
 class Priority(TypedDict, total=False):
@@ -585,6 +618,7 @@ class _Why(TypedDict):
 
 class Why(_Why, total=False):
     at_stake_s: float
+    bid: Bid
     command: Optional[List[str]]
     end: Within
     hurried: bool
