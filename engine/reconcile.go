@@ -123,10 +123,11 @@ func stopIfAstray(v *sched.View, id sched.JobID, plan *sched.Plan) (stay, start 
 // startWhatCan appends a start for every job on the list whose target is free, and takes it off the list. A GPU
 // promised to a start of this plan is not free for the next.
 func (s *State) startWhatCan(plan *sched.Plan) {
-	keep := s.work.jobs[:0]
+	keep, room := s.work.jobs[:0], hostRoom{view: &s.view}
 	for _, id := range s.work.jobs {
 		j := &s.view.Jobs[id]
-		if j.HoldsDevices() || len(j.Target) == 0 || j.State != sched.Waiting || !verifiedFree(&s.view, j) {
+		if j.HoldsDevices() || len(j.Target) == 0 || j.State != sched.Waiting || !verifiedFree(&s.view, j) ||
+			!room.admits(j) {
 			keep = append(keep, id)
 			continue
 		}

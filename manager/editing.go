@@ -33,6 +33,9 @@ func (s *Site) Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.E
 	err = s.m.Host.Change(ctx, job, func(*sched.JobChange) {}, func(spec *sched.JobSpec, c *sched.JobChange) error {
 		runs = s.m.View().Job(job).HoldsDevices()
 		edited, bad := edit(spec.Changed(c), in)
+		if bad == nil {
+			bad = s.m.o.fitsMachine([]jobfile.Job{{Spec: edited.spec}})
+		}
 		if bad != nil {
 			return bad
 		}

@@ -3,6 +3,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type Options struct {
 	Shim    []string          // see local.Options
 	Report  time.Duration     // see local.Options
 	Ports   ports.Range       // see local.Options
+	Machine device.Machine    // see local.Options
 	Inherit map[string]string // what those of Jobs inherit that are to; nil = none came with them
 	// the largest priority that who is no admin may give a job; <= 0: 0
 	UserPriority int32
@@ -67,7 +69,7 @@ func (o *Options) Check(ctx context.Context) error {
 		_, err = System(&h, o.Knows)
 	}
 	if err == nil {
-		err = Fits(&h, o.jobs(), o.Unit)
+		err = cmp.Or(Fits(&h, o.jobs(), o.Unit), CheckOutputs(o.jobs()), o.fitsMachine(o.jobs()))
 	}
 	return err
 }
@@ -261,7 +263,8 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
 		Devices: m.o.Devices, Known: known(s),
 		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Report: m.o.Report,
-		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Ports: m.o.Ports, Log: m.o.Log})
+		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Ports: m.o.Ports, Machine: m.o.Machine,
+		Log: m.o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 	if err != nil {
 		return nil, err
 	}
-	if bad := cmp.Or(checkInherit(jobs, in.Inherit), CheckOutputs(jobs)); bad != nil {
+	if bad := cmp.Or(checkInherit(jobs, in.Inherit), CheckOutputs(jobs), s.m.o.fitsMachine(jobs)); bad != nil {
 		return nil, bad
 	}
 	for i := range jobs {

@@ -14,6 +14,12 @@ const NoLauncher = "none"
 // Launchers are the words that Task.Launcher knows.
 var Launchers = []string{"auto", NoLauncher}
 
+// Enforced is the word of LimitWords for a job that does not run where nothing holds it to its cpus and memory.
+const Enforced = "enforced"
+
+// LimitWords are the words that Task.Limits knows: whether a job runs where nothing holds it to its cpus and memory.
+var LimitWords = []string{"best-effort", Enforced}
+
 // GPUIDs are the words that Task.GPUIDs knows.
 var GPUIDs = []string{"uuid", "index"}
 

@@ -65,6 +65,8 @@ type Task struct {
 	MaxOutput int64 `json:"max_output,omitempty"`
 	// Output says to which files of its user the job writes; not with MaxOutput.
 	Output OutputFile `json:"output,omitzero"`
+	// Limits is one of LimitWords; "" = best-effort
+	Limits string `json:"limits,omitempty"`
 	// Launcher is one of Launchers: whether the command is run with what its launcher needs; "" = auto
 	Launcher string `json:"launcher,omitempty"`
 	// GPUIDs is one of GPUIDs: how the job is given its GPUs; "" = as its launcher takes them, else by UUID
@@ -208,6 +210,9 @@ func (t *Task) checkWords() error {
 	}
 	if t.Launcher != "" && !slices.Contains(Launchers, t.Launcher) {
 		return fmt.Errorf("launcher %q, want one of %s", short(t.Launcher), strings.Join(Launchers, ", "))
+	}
+	if t.Limits != "" && !slices.Contains(LimitWords, t.Limits) {
+		return fmt.Errorf("limits %q, want one of %s", short(t.Limits), strings.Join(LimitWords, ", "))
 	}
 	if t.GPUIDs != "" && !slices.Contains(GPUIDs, t.GPUIDs) {
 		return fmt.Errorf("gpu_ids %q, want one of %s", short(t.GPUIDs), strings.Join(GPUIDs, ", "))

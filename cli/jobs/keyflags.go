@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/attempt/task"
 )
 
 // keyFlag is a flag for a command that says what a key of job files says.
@@ -42,9 +46,12 @@ var keyFlags = []keyFlag{
 	{"gpu-ids", "gpu_ids", "uuid or index: how it is given its GPUs", asText},
 	{"output", "output", "`FILE` that it writes to, as logs/%x-%j.txt", in("file")},
 	{"error", "output", "`FILE` for its standard error (default: with the output)", in("error")},
-	{"open-mode", "output", "append, truncate (at each start) or once (at the first)", in("mode")},
+	{"open-mode", "output", "`MODE`: append, truncate (at each start) or once (at the first)", in("mode")},
 	{"output-max", "output", "`SIZE` of the disk that its output may take, as 1GiB", in("max")},
 	{"share", "share", "never, allow or require: whether its GPUs may be shared", asText},
+	{"cpus", "cpus", "`N` processors that it needs in all", asNumber},
+	{"memory", "memory_gb", "`SIZE` of memory that it needs in all, as 32G", asSize},
+	{"limits", "limits", "`WORD`: enforced or best-effort: run where nothing holds it to these?", asText},
 	{"gpu-memory", "gpu_memory_gb", "`GB` that it needs of each GPU", asNumber},
 	{"gpu-use", "gpu_use", "`SHARE` of each GPU that it uses alone, 0 to 1", asNumber},
 	{"epochs", "epochs", "`N` epochs that it trains", asWhole},
@@ -102,6 +109,34 @@ func asTimeLimit(text string) any {
 		return most
 	}
 	return map[string]any{"max": most, "warn": warn}
+}
+
+// asSize is a size of memory as a number of GiB, or the text that is none.
+func asSize(text string) any {
+	digits := strings.TrimRight(text, "KMGTiB")
+	n, err := strconv.ParseFloat(digits, 64)
+	power, known := map[string]int{"M": -1, "MiB": -1, "MB": -1, "": 0, "G": 0, "GiB": 0, "GB": 0, "T": 1, "TiB": 1,
+		"TB": 1}[text[len(digits):]]
+	if err != nil || !known {
+		return text
+	}
+	return json.Number(strconv.FormatFloat(math.Ldexp(n, 10*power), 'f', -1, 64))
+}
+
+// inAll divides what a command needs in all among its GPUs, which keys are about, and has it held to that unless its
+// flags say otherwise.
+func inAll(cmd *cobra.Command, job map[string]any, gpus int) {
+	for flag, key := range map[string]string{"cpus": "cpus", "memory": "memory_gb"} {
+		if !cmd.Flags().Changed(flag) {
+			continue
+		}
+		if n, err := strconv.ParseFloat(fmt.Sprintf("%s", job[key]), 64); err == nil {
+			job[key] = n / float64(gpus)
+		}
+		if !cmd.Flags().Changed("limits") {
+			job["limits"] = task.Enforced
+		}
+	}
 }
 
 // keyed are the values of such flags.

@@ -16,7 +16,6 @@ var otherwise = map[string]string{
 	"command": "behind --", "name": "--name", "gpus": "--gpus", "preemptible": "--preemptible", "env": "--env",
 	"inherit_env": "--no-env", "retries": "--retries, by retry",
 	"count": "a command is one job, or an array",
-	"cpus":  "per GPU, as long as no one looks at it", "memory_gb": "per GPU, as long as no one looks at it",
 }
 
 // Ensure that each key of job files has a flag, a place in the schema and one in the guide, and that no flag is about a
@@ -96,7 +95,25 @@ func TestKeyFlags(t *testing.T) {
 		got.Spec.User != "u" || got.Spec.Group != "g" || got.Spec.Class != "c" || got.Spec.Share != one.Spec.Share {
 		t.Errorf("got  %+v\nwant %+v", got, one)
 	}
+	all, err := submission("--gpus", "3", "--cpus", "8", "--memory", "32G", "--output", "x-%j", "--error", "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, of := all[0].Spec, all[0].Task; s.CPUs*3 > 8 || s.CPUs*3 < 7.9 || s.MemoryGB*3 > 32 || s.MemoryGB*3 < 31.9 ||
+		of.Limits != "enforced" || of.Output.File != "x-%j" || of.Output.Error != "y" {
+		t.Errorf("%+v, %+v", s, of)
+	}
+	for text, want := range map[string]float32{"512M": 0.5, "2": 2, "1T": 1024, "1.5GiB": 1.5} {
+		if got, bad := submission("--memory", text, "--limits", "best-effort"); bad != nil ||
+			got[0].Spec.MemoryGB != want || got[0].Task.Limits != "" {
+			t.Errorf("%s: %v, %v, want %v", text, got, bad, want)
+		}
+	}
 	for flag, said := range map[string]string{
+		"--memory=much":           `submit: --memory: memory_gb "much", want a number`,
+		"--memory=5K":             `submit: --memory: memory_gb "5K", want a number`,
+		"--cpus=-1":               `submit: --cpus: cpus -1, want a number`,
+		"--open-mode=wrap":        `submit: --open-mode: output mode "wrap", want one of append`,
 		"--time=0":                `submit: --time: time_limit "0", want a time more than 0s and at most 8760h`,
 		"--time=1m,warn=2m":       `submit: --time: time_limit warn 2m0s, want at most its max of 1m0s`,
 		"--time=1m,2m":            `submit: --time: time_limit "1m,2m", want a time`,

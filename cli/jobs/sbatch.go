@@ -55,7 +55,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 		"wait for jobs, as in afterok:3:4 (also afterany, afternotok)")
 	fs.StringVarP(&f.output, "output", "o", "", "`FILE` that it writes to (default: slurm-%j.out, slurm-%A_%a.out)")
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
-	fs.StringVar(&f.openMode, "open-mode", "", "append, or truncate at each start (default: at the first)")
+	fs.StringVar(&f.openMode, "open-mode", "", "`MODE`: append, or truncate at each start (default: at the first)")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
 	f.batchMore.define(fs)
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's

@@ -146,6 +146,7 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 		job["preemptible"] = f.preempt
 	}
 	f.keys.set(cmd, job)
+	inAll(cmd, job, int(gpus.Want))
 	if s.Inherit, err = f.shell.taken(cmd); err != nil {
 		return s, err
 	}

@@ -125,8 +125,7 @@ func resumedText(rows []host.Row, jobs int, dir string) string {
 // warn says what a job file asks for and no one sees to.
 func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) {
 	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool {
-		return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 ||
-			j.Spec.GPUMemGB > 0
+		return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0
 	})
 	if f.work.Quiet {
 		return
@@ -142,9 +141,8 @@ func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) 
 			"seen to save\n",
 			left, term.Counted(len(jobs.Jobs), "job"))
 	}
-	if counts {
-		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not "+
-			"looked at yet")
+	if counts && !manager.CanLimit() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: "+manager.NoLimits)
 	}
 }
 

@@ -27,16 +27,17 @@ const ShimVerb = "shim"
 
 // runsOn are the flags that say who decides about real jobs, and on what they run.
 type runsOn struct {
-	state  string
-	slots  int
-	system string
-	sets   []string
-	scores string // file of PM scores
-	ports  string // of which attempts get leases
-	known  string // path of profiles of applications
-	budget float64
-	unit   string // what jobs hold, in a word: GPU or slot
-	begun  int    // slots that the folder was served with last, which holds where --slots is not given; 0 = none
+	state   string
+	slots   int
+	system  string
+	sets    []string
+	scores  string // file of PM scores
+	ports   string // of which attempts get leases
+	known   string // path of profiles of applications
+	budget  float64
+	reserve float64 // GiB of memory that jobs are not given
+	unit    string  // what jobs hold, in a word: GPU or slot
+	begun   int     // slots that the folder was served with last, which holds where --slots is not given; 0 = none
 }
 
 // Define adds all of them but state, which verbs explain each in their way.
@@ -51,6 +52,7 @@ func (f *runsOn) Define(cmd *cobra.Command) {
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
 	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a "+
 		"folder of profiles, or of tables")
+	fs.Float64Var(&f.reserve, "reserve-memory", 0, "leave `GB` of the machine's memory to others than jobs")
 	fs.StringVar(&f.ports, "ports", ports.Default.String(),
 		"`FIRST-LAST`: of these ports each attempt gets four of its own, to meet at")
 	term.CompleteFlag(cmd, "system", term.OneOf(inputs.SystemNames))
@@ -85,6 +87,10 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if o.Ports, err = f.portRange(cmd); err != nil {
 		return o, err
 	}
+	if f.reserve < 0 || math.IsNaN(f.reserve) {
+		return o, term.Usagef("--reserve-memory %v, want GiB, at least 0", f.reserve)
+	}
+	o.Machine = device.ThisMachine(float32(f.reserve))
 	o.Budget = f.budget
 	o.System, o.Version, o.Unit = f.system, term.OwnBuild().Version, f.unit
 	o.Shim = []string{"/proc/self/exe", ShimVerb}

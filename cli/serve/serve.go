@@ -197,6 +197,9 @@ func (f *serveFlags) hello(m *manager.Manager, devices int, network string) stri
 		term.Counted(devices, f.unit),
 		h.System, m.Dir())
 	b.WriteString(f.otherSlots())
+	if !manager.CanLimit() {
+		b.WriteString("trainyard: " + manager.NoLimits + "\n")
+	}
 	b.WriteString(first(f.state))
 	if network != "" {
 		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", network)

@@ -408,6 +408,9 @@ func (a *attempt) sweep() {
 		cancel()
 		if err == nil {
 			_ = group.Close()
+			if a.order.Limits != nil {
+				group.Unlimit()
+			}
 			return
 		}
 		a.d.o.Log.Error("processes do not die", "job", a.job, "attempt", a.number, "error", err)

@@ -50,7 +50,9 @@ type Options struct {
 	Hold func() string
 	// Ports is where the processes of an attempt meet: each has a lease of its own; zero = ports.Default
 	Ports ports.Range
-	Log   *slog.Logger // what users should hear of; nil = no one does
+	// Machine is what jobs share apart from devices; zero = it is not counted
+	Machine device.Machine
+	Log     *slog.Logger // what users should hear of; nil = no one does
 }
 
 // Arrival is a job and when it is submitted.
@@ -471,7 +473,7 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	reported.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
 	o.Limit, o.Warn = t.Limit(d.view.Jobs[a.Job].RunSince(d.view.Now))
 	spec := d.view.Jobs[a.Job].Spec
-	o.Output = userOutput(&t, a, spec)
+	o.Output, o.Limits = userOutput(&t, a, spec), resources(&t, spec, len(a.GPUs))
 	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.Ties.Array})
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
 	return o, err

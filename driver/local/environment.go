@@ -235,3 +235,12 @@ func userOutput(t *task.Task, a *sched.Action, spec *sched.JobSpec) *shim.UserOu
 	}
 	return o
 }
+
+// resources are what an attempt with so many devices may take of the machine; nil = no limits.
+func resources(t *task.Task, spec *sched.JobSpec, devices int) *shim.Resources {
+	if spec.CPUs == 0 && spec.MemoryGB == 0 {
+		return nil
+	}
+	return &shim.Resources{CPUs: float64(spec.CPUs) * float64(devices),
+		Memory: int64(float64(spec.MemoryGB) * float64(devices) * (1 << 30)), Must: t.Limits == task.Enforced}
+}

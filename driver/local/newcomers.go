@@ -97,6 +97,8 @@ func (w *deviceWatch) nodes(from int) (events []sched.Event, err error) {
 			spec.Devices = append(spec.Devices, w.list[first].Name)
 			spec.GPUMemGB = min(spec.GPUMemGB, w.list[first].MemoryGB)
 		}
+		part := w.o.Machine.Part(spec.GPUs, len(w.list))
+		spec.CPUs, spec.MemoryGB = part.CPUs, part.MemoryGB
 		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: spec})
 	}
 	return events, nil

@@ -38,6 +38,8 @@ func (l *lending) introduce(nodes []sched.Event, at sched.Time) (events []sched.
 		for _, name := range whole.Devices {
 			one := *whole
 			one.Name, one.GPUs, one.Devices, one.Pool = whole.Name+"/"+name, 1, []string{name}, sched.PoolID(whole.Type)
+			part := device.Machine{CPUs: whole.CPUs, MemoryGB: whole.MemoryGB}.Part(1, whole.GPUs)
+			one.CPUs, one.MemoryGB = part.CPUs, part.MemoryGB
 			events = append(events, sched.Event{Time: at, Kind: sched.NodeJoined, NodeSpec: &one})
 		}
 	}

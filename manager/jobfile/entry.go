@@ -88,6 +88,7 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	if len(e.task.Env) == 0 {
 		e.task.Env = nil
 	}
+	e.spec.CPUs, e.spec.MemoryGB = stepsOf(e.spec.CPUs, 256), stepsOf(e.spec.MemoryGB, 1024)
 	if e.spec.WallTime == 0 {
 		e.spec.WallTime = e.task.TimeLimit
 	}
@@ -111,6 +112,11 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 		r.Fail(n, "%v", specErr)
 	}
 	return e
+}
+
+// stepsOf rounds x down to a part of one, but not to none: what several jobs hold is then exact as a sum.
+func stepsOf(x float32, part float64) float32 {
+	return float32(max(math.Floor(float64(x)*part), min(math.Ceil(float64(x)), 1)) / part)
 }
 
 // either refuses a mapping that has both of two keys that say the same.
@@ -165,6 +171,11 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),
 		strictyaml.Key("memory_gb", strictyaml.Figure(y, &s.MemoryGB)),
+		strictyaml.Key("limits", func(key string, n ast.Node) {
+			if r.word(key, n, task.LimitWords, &t.Limits) == 0 { // the default, which leaves no trace
+				t.Limits = ""
+			}
+		}),
 		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(y, &s.GPUMemGB)),
 		strictyaml.Key("gpu_use", func(key string, n ast.Node) { r.use(key, n, &s.Util) }),
 		strictyaml.Key("epochs", strictyaml.Whole(y, &s.Epochs, 1, maxEpochs)),

@@ -234,9 +234,12 @@ func (l *Learner) Alone(p Place, model string) (time.Duration, bool) {
 // outOfMemory is what CUDA and the frameworks on it say when device memory is short.
 const outOfMemory = "out of memory"
 
+// ofHost starts what is said of an attempt that was short of the memory of its machine.
+const ofHost = outOfMemory + ": used "
+
 // failed remembers the sets of which one failed for want of memory: on which of its GPUs it was short it does not say.
 func (l *Learner) failed(v *sched.View, e *sched.Event) {
-	if !strings.Contains(strings.ToLower(e.Text), outOfMemory) {
+	if !strings.Contains(strings.ToLower(e.Text), outOfMemory) || strings.HasPrefix(e.Text, ofHost) {
 		return
 	}
 	for _, g := range l.jobs[e.Job].gpus {

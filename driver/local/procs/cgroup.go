@@ -207,14 +207,7 @@ func oomKills(events string) int {
 
 // write1 writes "1" to an existing file. Making one, as os.WriteFile would, is a wrong answer in cgroupfs: permission
 // denied instead of not there.
-func write1(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString("1")
-	return errors.Join(err, f.Close())
-}
+func write1(file string) error { return write(file, "1") }
 
 // removed says whether the error is that of a cgroup that has been removed.
 func removed(err error) bool {

@@ -25,6 +25,7 @@ type Group struct {
 	after    Mark // all its processes started later
 	// adopts: descendants of this process are members. Only in the process that made a group without a cgroup.
 	adopts bool
+	limits *limiter       // nil = none
 	below  map[int]uint64 // start times of others whose descendants are members, by pid
 }
 
@@ -104,7 +105,11 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	}
 	cmd.SysProcAttr = attr
 	cmd.Env = append(cmd.Environ(), g.cookie)
-	err := cmd.Start()
+	start := cmd.Start
+	if g.limits != nil {
+		start = func() error { return g.limits.start(cmd) }
+	}
+	err := start()
 	attr.UseCgroupFD, attr.CgroupFD = false, 0 // the descriptor's number will be another file's
 	if err != nil {
 		return fmt.Errorf("procs: start in group %s: %w", g.name, err)
@@ -296,6 +301,9 @@ func (g *Group) inCgroup() (map[int]bool, error) {
 // Close removes the cgroup and those the job made in it. It may be called again. Live members are an error; zombies are
 // not.
 func (g *Group) Close() error {
+	if g.limits != nil {
+		g.limits.close()
+	}
 	if g.dir == "" {
 		return nil
 	}

@@ -39,6 +39,24 @@ func (g *Group) After(Mark) *Group { return g }
 // OutOfMemory is false.
 func (*Group) OutOfMemory() bool { return false }
 
+// Limits are what a group may take.
+type Limits struct {
+	CPUs   float64
+	Memory int64
+}
+
+// CanLimit is false.
+func CanLimit(string) bool { return false }
+
+// Limit fails.
+func (*Group) Limit(Limits) error { return errors.ErrUnsupported }
+
+// Memory is unknown.
+func (*Group) Memory() (int64, bool) { return 0, false }
+
+// Unlimit does nothing.
+func (*Group) Unlimit() {}
+
 // Start fails.
 func (*Group) Start(*exec.Cmd) error { return errors.ErrUnsupported }
 

@@ -47,7 +47,7 @@ func TestOutputFile(t *testing.T) {
 	if !strings.HasPrefix(before, "before\none\n") {
 		t.Errorf("wrote %q", before)
 	}
-	if got := run(2, "echo two", UserOutput{File: mine}); got != "two\n" || text(t, mine) != before+"two\n" {
+	if got = run(2, "echo two", UserOutput{File: mine}); got != "two\n" || text(t, mine) != before+"two\n" {
 		t.Errorf("kept %q of %q", got, text(t, mine))
 	}
 	other := filepath.Join(folder, "errors")

@@ -86,6 +86,8 @@ type Order struct {
 	MaxOutput int64 `json:"max_output,omitempty"`
 	// files of its user that it writes to; nil = none
 	Output *UserOutput `json:"output,omitempty"`
+	// of the machine that it may take; nil = all
+	Limits *Resources `json:"limits,omitempty"`
 }
 
 // Checkpoint returns the folder in which the job saves.

@@ -138,7 +138,10 @@ func (s *shim) attempt() (*Over, error) {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is reported in the record
 	}
 	failpoint.Here("shim.grouped")
-	over := s.run(group)
+	over := s.order.limit(group)
+	if over == nil {
+		over = s.run(group)
+	}
 	err = sweep(group)
 	if s.outputs != nil { // what was left may have written until now
 		s.outputs.close()
@@ -238,9 +241,7 @@ func (s *shim) run(group *procs.Group) *Over {
 	if !over.Warned.IsZero() && !over.Stopped && over.Code != 0 { // it ended by the warning
 		over.TimedOut = true
 	}
-	if group.OutOfMemory() {
-		over.Text = "the kernel ended it, or a process of it, for want of memory"
-	}
+	over.Text = s.order.outOfMemory(group)
 	return over
 }
 
