@@ -10,6 +10,9 @@ import (
 	"github.com/trainyard/trainyard/system/pal"
 )
 
+// Default is the system that decides where no other is named; the policy of a cluster has the same default.
+const Default = "tiresias-las"
+
 // table lists all systems. A policy is added by its file, a name and a data file for its test, and a row here.
 var table = []Info{
 	{

@@ -45,7 +45,7 @@ func (f *runsOn) Define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there "+
 		"are none)")
-	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
+	fs.StringVar(&f.system, "system", system.Default, "system `NAME` that decides, see `trainyard systems`")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
 	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are "+
 		"given out one by one")

@@ -41,7 +41,7 @@ type simulateFlags struct {
 func newSimulate() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
-		Use:   "simulate --trace FILE --cluster SPEC --system NAME[,NAME...]",
+		Use:   "simulate --trace FILE --cluster SPEC [--system NAME,...]",
 		Short: "Run systems on a trace and a cluster, and compare them",
 		Long: `Runs each system on the same trace and cluster to the end and prints one row per
 system. Changes are against the first system. Times are those of finished jobs;
@@ -83,7 +83,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
 	fs.StringVar(&from.Cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; "+
 		"required")
-	fs.StringSliceVar(&f.systems, "system", nil, "systems `NAME,...` to run, see `trainyard systems`; required")
+	fs.StringSliceVar(&f.systems, "system", []string{system.Default}, "systems `NAME,...` to run, see "+
+		"`trainyard systems`")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of a system; NAME * means all that take it; "+
 		"repeatable")
 	fs.StringVar(&r.Preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(simulate.PresetNames(),

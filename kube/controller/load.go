@@ -169,7 +169,7 @@ func (c *Controller) origin(ctx context.Context) (metav1.Time, error) {
 // DefaultPolicy is the policy of a cluster that has none yet: what its definition fills in.
 func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 	p.Name = PolicyName
-	p.Spec = v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Mode: v1alpha1.Pinned, DeviceClass: "gpu.nvidia.com",
+	p.Spec = v1alpha1.SchedulerPolicySpec{System: system.Default, Mode: v1alpha1.Pinned, DeviceClass: "gpu.nvidia.com",
 		StartTimeout: metav1.Duration{Duration: 10 * time.Minute}, Progress: "logs",
 		Limits: v1alpha1.Limits{Grace: metav1.Duration{Duration: 10 * time.Minute}, JobBytes: 64 << 10,
 			JobsPerNamespace: 10_000}}
