@@ -1,6 +1,7 @@
 // What was run, and what the page is made of.
 
 import { Grid } from "./charts";
+import type { Info } from "./live";
 import type { Report } from "./model";
 import { live } from "./state";
 
@@ -26,6 +27,30 @@ export function About({ report }: { report: Report }) {
         rows={h.systems.map((s) => [s.name, s.engine, <code>{s.log_hash ?? "–"}</code>,
           Object.entries(s.settings ?? {}).map(([k, v]) => `${k}=${v}`).join(" ") || "–"])}
       />
+      <Licences />
+    </>
+  );
+}
+
+/** AboutHost is for a host that keeps no history. */
+export function AboutHost({ info }: { info: Info }) {
+  return (
+    <>
+      <h1>About</h1>
+      <dl class="facts">
+        <dt>version</dt><dd>{info.version}</dd><dt>host</dt><dd>{info.host}</dd><dt>system</dt><dd>{info.system}</dd>
+        <dt>settings</dt><dd>{Object.entries(info.settings).map(([k, v]) => `${k}=${v}`).join(" ") || "–"}</dd>
+        <dt>serves</dt><dd>{info.capabilities.join(", ")}</dd>
+      </dl>
+      <p>This page asks its own host alone, and sends the key that identifies it with each request.</p>
+      <Licences />
+    </>
+  );
+}
+
+function Licences() {
+  return (
+    <>
       <h2>Licences</h2>
       <p>Trainyard: Apache-2.0. The page contains Preact and its signals (MIT, Jason Miller and others) and uPlot (MIT, Leon Sorokin).</p>
     </>

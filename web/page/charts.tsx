@@ -105,6 +105,7 @@ interface FigureProps {
 
 /** Figure is a chart with its title, what it says, and its numbers. */
 export function Figure(p: FigureProps) {
+  const [open, setOpen] = useState(false), many = (p.rows?.length ?? 0) > 300; // a long table is built as it is opened
   return (
     <figure id={p.id}>
       <figcaption>
@@ -113,9 +114,9 @@ export function Figure(p: FigureProps) {
       </figcaption>
       {p.children}
       {p.rows && (
-        <details>
+        <details onToggle={(e) => setOpen(e.currentTarget.open)}>
           <summary>The numbers</summary>
-          <Grid head={p.head!} rows={p.rows} label={`The numbers of ${p.title}`} />
+          <Grid head={p.head!} rows={many && !open ? [] : p.rows} label={`The numbers of ${p.title}`} />
         </details>
       )}
     </figure>

@@ -9,6 +9,7 @@ import { light, night } from "./palette";
 import { attemptsOf, splitOf } from "./split";
 import { chosen, dark, link, live, place } from "./state";
 import { SystemChoice } from "./time";
+import { board } from "./live";
 import { Now } from "./why";
 
 interface Piece {
@@ -66,6 +67,18 @@ export function piecesOf(r: Report, s: System, job: number): Piece[] {
 const textOf = (p: Piece) => names[p.kind] + (p.kind === "work" ? ` on ${p.text}` : p.kind === "wait" && p.text ? `: ${p.text}` : "");
 
 const names = { wait: "waits", start: "comes up", work: "works", redone: "work that was lost", stop: "stops" };
+
+/** JobNow is a job of a host that keeps no history: how it stands. */
+export function JobNow() {
+  const id = Number(place.value.args.id ?? -1), row = board.value?.jobs.get(id);
+  return (
+    <>
+      <h1>Job <bdi>{row?.name.slice(0, 200) ?? ""}</bdi> #{place.value.args.id ?? ""}</h1>
+      <Now id={id} />
+      <p class="note">This host keeps no history: its attempts so far are not known here.</p>
+    </>
+  );
+}
 
 export function Job({ report }: { report: Report }) {
   const id = Number(place.value.args.id ?? -1), system = report.systems[chosen.value] ?? report.systems[0];

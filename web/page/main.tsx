@@ -2,18 +2,18 @@
 
 import { render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { About } from "./about";
+import { About, AboutHost } from "./about";
 import { Compare } from "./compare";
 import { Calibration } from "./calibration";
 import { Energy } from "./energy";
 import { Figures } from "./figures";
 import { Frontier } from "./frontier";
-import { Job } from "./job";
+import { Job, JobNow } from "./job";
 import { Jobs } from "./jobs";
 import { Losses } from "./losses";
 import { DoorScreen } from "./door";
 import { Decision } from "./decision";
-import { board, contact, enter, info, keepPast, past, wrong } from "./live";
+import { board, can, contact, enter, info, keepPast, past, wrong } from "./live";
 import type { Report } from "./model";
 import { read } from "./model";
 import { People } from "./people";
@@ -70,8 +70,17 @@ function Past() {
   return <Screen report={r} />;
 }
 
+/** serves reports whether the host can show a screen: one that keeps no history shows how things stand alone. */
+function serves(screen: string): boolean {
+  if (!info.value || screen === "yard" || screen === "about") return true;
+  if (screen === "calibration" || screen === "whatif") return can(screen);
+  return can("history");
+}
+
 function Live() {
   if (contact.value === "unknown") return <DoorScreen />;
+  if (!serves(place.value.screen)) return place.value.screen === "job" ? <JobNow /> : <p class="note">This host does not serve that: it shows how things stand now.</p>;
+  if (place.value.screen === "about" && info.value && !can("history")) return <AboutHost info={info.value} />;
   if (place.value.screen === "calibration") return <Calibration />;
   if (place.value.screen === "whatif") return <WhatIf />;
   return place.value.screen === "yard" ? <Yard /> : <Past />;
@@ -105,9 +114,12 @@ function App({ title, children }: { title: (screen: string) => string | null; ch
       if (e.key === "?") setHelp((h) => !h);
       else if (e.key === "/") {
         e.preventDefault();
-        if (place.value.screen !== "jobs" && screens.includes("jobs")) go("jobs", { sys: chosen.value });
+        if (place.value.screen !== "jobs" && screens.includes("jobs") && title("jobs") !== null) go("jobs", { sys: chosen.value });
         setTimeout(() => document.getElementById("search")?.focus(), 50);
-      } else if (/^[1-9]$/.test(e.key) && Number(e.key) <= screens.length) go(screens[Number(e.key) - 1], { sys: chosen.value || undefined });
+      } else if (/^[1-9]$/.test(e.key)) {
+        const wanted = screens.filter((s) => title(s) !== null)[Number(e.key) - 1];
+        if (wanted) go(wanted, { sys: chosen.value || undefined });
+      }
     };
     addEventListener("keydown", onKey);
     document.getElementById("page")!.dataset.ready = "1"; // keys are heard from here on
@@ -116,14 +128,14 @@ function App({ title, children }: { title: (screen: string) => string | null; ch
   useEffect(() => {
     document.documentElement.dataset.theme = dark.value ? "dark" : "light";
   }, [dark.value]);
-  const screen = place.value.screen === "job" ? "jobs" : place.value.screen;
+  const screen = place.value.screen === "job" ? "jobs" : place.value.screen, shown = screens.filter((s) => title(s) !== null);
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>to the content</a>
       <header>
         <b>Trainyard</b>
         <nav aria-label="Screens">
-          {screens.filter((s) => title(s) !== null).map((s) => (
+          {shown.map((s) => (
             <a key={s} href={link(s, { sys: chosen.value || undefined })} aria-current={s === screen ? "page" : undefined}>
               {title(s)}
             </a>
@@ -153,7 +165,7 @@ async function start(): Promise<void> {
     if (live) {
       await enter(live);
       root.replaceChildren();
-      render(<App title={(s) => titles[s]}><Live /></App>, root);
+      render(<App title={(s) => (serves(s) ? titles[s] : null)}><Live /></App>, root);
       return;
     }
     const report = await read(), alone = report.systems.length === 1, h = report.head;

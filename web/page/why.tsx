@@ -112,6 +112,7 @@ function Buttons({ id, row, doc }: { id: number; row: Row; doc: WhyDoc }) {
           command={`trainyard ${v.verb} ${row.ref}`} tag={tagOf(row)} />
       ))}
       {can("resize") && <Resize row={row} about={about} stake={stake} unit={doc.unit} />}
+      {can("priority") && <Priority row={row} about={about} />}
     </div>
   );
 }
@@ -126,6 +127,19 @@ function Resize({ row, about, stake, unit }: { row: Row; about: string; stake: s
       {good && (least !== row.gpus_min || most !== row.gpus_max)
         ? <Act verb="resize" path={`/v1/jobs/${encodeURIComponent(row.ref)}/resize`} about={about} command={`trainyard resize ${row.ref} --gpus ${least === most ? least : `${least}-${most}`}`}
             loses={`If its width changes: ${stake}`} tag={tagOf(row)} body={{ gpus_min: least, gpus_want: most, gpus_max: most }} />
+        : null}
+    </span>
+  );
+}
+
+function Priority({ row, about }: { row: Row; about: string }) {
+  const was = row.priority ?? 0, [now, setNow] = useState(was);
+  return (
+    <span class="resize">
+      <label>priority <input type="number" step={1} value={now} onInput={(e) => setNow(e.currentTarget.valueAsNumber)} /></label>
+      {Number.isInteger(now) && now !== was
+        ? <Act verb="priority" path={`/v1/jobs/${encodeURIComponent(row.ref)}/priority`} about={about} command={`trainyard priority ${row.ref}${now < 0 ? " --" : ""} ${now}`}
+            loses={`Its priority is ${was}, and becomes ${now}. Of jobs that wait those of a larger one are served first, where the system looks at priorities.`} tag={tagOf(row)} body={{ priority: now }} />
         : null}
     </span>
   );

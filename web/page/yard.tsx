@@ -71,21 +71,25 @@ function TileRow({ b }: { b: Board }) {
 /** letters mark how a GPU stands that no job may use, so that colour is not all that says it. */
 const letters: Record<string, string> = { foreign: "×", stuck: "!", missing: "?", quarantined: "Q", drained: "d", forgotten: "–" };
 
+/** MOST_NAMED is of how many GPUs each has a cell with its name; of more, cells are squares. */
+const MOST_NAMED = 256;
+
 function GPUs({ b }: { b: Board }) {
   const [picked, setPicked] = useState("");
   const byName = new Map(b.gpus.map((g) => [g.name, g]));
   const pal = dark.value ? night : light;
   const free = b.gpus.filter((g) => g.jobs.length === 0 && !letters[g.state]).length;
   const g = byName.get(picked);
+  const dense = b.gpus.length > MOST_NAMED;
   const cell = (d: Device | undefined, name: string) => {
     const row = d && d.jobs.length > 0 ? b.jobs.get(d.jobs[0]) : undefined;
     const hue = d && d.jobs.length > 0 ? pal.hues[d.jobs[0] % pal.hues.length] : "var(--line)";
     const letter = d ? letters[d.state] ?? "" : "";
     const text = d && d.jobs.length > 0 ? d.jobs.map((id) => `${b.jobs.get(id)?.name ?? "job"} #${id}`).join(", ") : letter ? d!.state : "free";
     return (
-      <button key={name} class={letter ? "gpu odd" : d?.jobs.length ? "gpu held" : "gpu"} aria-pressed={picked === name} title={`${name}: ${text}`}
-        style={{ borderLeftColor: hue }} onClick={() => setPicked(picked === name ? "" : name)}>
-        <small>{name}</small><bdi>{letter} {row || letter ? text.slice(0, 40) : "free"}</bdi>
+      <button key={name} class={letter ? "gpu odd" : d?.jobs.length ? "gpu held" : "gpu"} aria-pressed={picked === name} title={`${name}: ${text}`} aria-label={dense ? `${name}: ${text}` : undefined}
+        style={dense && !letter && d?.jobs.length ? { background: hue } : { borderLeftColor: hue }} onClick={() => setPicked(picked === name ? "" : name)}>
+        {dense ? <bdi aria-hidden>{letter || "\u00a0"}</bdi> : <><small>{name}</small><bdi>{letter} {row || letter ? text.slice(0, 40) : "free"}</bdi></>}
       </button>
     );
   };
@@ -95,7 +99,7 @@ function GPUs({ b }: { b: Board }) {
       rows={b.gpus.map((d) => [d.name, d.state || "free", d.jobs.join(" ") || "–", d.use === undefined ? "–" : trim(d.use * 100, 3) + "%",
         d.of_mb ? `${trim(d.memory_mb ?? 0, 5)} of ${trim(d.of_mb, 5)}` : "–", d.watts === undefined ? "–" : trim(d.watts, 4)])}
     >
-      <div class="yard">
+      <div class={dense ? "yard dense" : "yard"}>
         {b.nodes.map((n) => (
           <div class="node" key={n.name}>
             <span><bdi>{n.name}</bdi>{n.state !== "up" && <b> {n.state}</b>}</span>
