@@ -78,7 +78,7 @@ that runs a simulator of its own knows nothing of nodes.
 func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs, r, from := cmd.Flags(), &f.request, &f.request.From
 	fs.SortFlags = false
-	fs.StringVar(&from.Trace, "trace", "", "trace `FILE` (CSV, may be gzipped); required")
+	fs.StringVar(&from.Trace, "trace", "", "trace `FILE` (CSV, may be gzipped), - for the standard input; required")
 	fs.StringVar(&from.Format, "format", "", "format `NAME` of the trace (default: as its header says)")
 	fs.StringVar(&f.unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
 	fs.StringVar(&from.Cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; "+
@@ -260,6 +260,9 @@ func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
 // complete reports the flags that are missing, and outputs that are no files.
 func (f *simulateFlags) complete() error {
 	var missing []string
+	if f.request.From.Trace == "-" {
+		f.request.From.Trace = "/dev/stdin"
+	}
 	if f.request.From.Trace == "" {
 		missing = append(missing, "--trace FILE")
 	}
