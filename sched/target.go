@@ -112,8 +112,9 @@ type Note struct {
 
 // Reset empties d and keeps its memory.
 func (d *Desired) Reset() {
-	*d = Desired{Jobs: d.Jobs[:0], Pools: d.Pools[:0], Nodes: d.Nodes[:0], GPUTargets: d.GPUTargets[:0],
-		Reject: d.Reject[:0], Watch: d.Watch[:0], Notes: d.Notes[:0], GPUs: d.GPUs[:0]}
+	d.Jobs, d.Pools, d.Nodes, d.GPUTargets = d.Jobs[:0], d.Pools[:0], d.Nodes[:0], d.GPUTargets[:0]
+	d.Reject, d.Watch, d.Notes, d.GPUs = d.Reject[:0], d.Watch[:0], d.Notes[:0], d.GPUs[:0]
+	d.Wake = 0
 }
 
 // Empty reports whether d changes nothing (a wake-up changes nothing).

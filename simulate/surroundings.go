@@ -153,8 +153,8 @@ func (s *Request) truth(set *key.Settings) *truth {
 // sizes that the system is to choose; the trace itself if nothing changes. Durations of a Profiled trace are yet to be
 // measured.
 func (s *Request) prepared(p preset, info *system.Info) (*trace.Trace, error) {
-	typed := slices.ContainsFunc(s.Trace.Jobs, func(j trace.Job) bool { return j.GPUType != "" })
-	if err := s.deadlines(); err != nil {
+	typed, err := s.typed()
+	if err != nil {
 		return nil, err
 	}
 	if !typed && p.demand == nil && !info.Batches && !s.Trace.Profiled && s.Sharing == nil {
@@ -186,16 +186,17 @@ func (s *Request) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 	return &t, nil
 }
 
-// deadlines refuses jobs that are late when they are submitted.
-func (s *Request) deadlines() error {
+// typed reports whether a job names a GPU type, and refuses jobs that are late when they are submitted.
+func (s *Request) typed() (typed bool, _ error) {
 	for i := range s.Trace.Jobs {
+		typed = typed || s.Trace.Jobs[i].GPUType != ""
 		if spec := &s.Trace.Jobs[i].Spec; spec.Deadline > 0 && spec.Deadline <= spec.Submit {
-			return fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path,
+			return false, fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path,
 				spec.Name,
 				spec.Deadline, spec.Submit)
 		}
 	}
-	return nil
+	return typed, nil
 }
 
 // resolve finds the GPU type that a job names among those of the cluster.

@@ -51,6 +51,7 @@ const maxPenalties = 1 << 12
 // class, GPUs and three distances. TwoLevel is theirs.
 type Locality struct {
 	rows []penalty // by who, then by falling gpus
+	near bool      // some row slows a gang on one node
 }
 
 // penalty is what is known of one model or class from a number of GPUs on. 0 = not said.
@@ -62,7 +63,7 @@ type penalty struct {
 
 // TwoLevel is 1 on one node and across, >= 1, anywhere else.
 func TwoLevel(across float64) Locality {
-	return Locality{[]penalty{{anyone, 1, [levels]float64{1, across, across}}}}
+	return Locality{rows: []penalty{{anyone, 1, [levels]float64{1, across, across}}}}
 }
 
 // Penalty returns how many times longer an iteration takes, >= 1. What is said of the model counts first, then what is
@@ -70,6 +71,9 @@ func TwoLevel(across float64) Locality {
 // gpus. Where that says nothing of level it is as on the next farther level that it speaks of, or else the next nearer
 // one; but what is not said of one node is 1.
 func (l Locality) Penalty(model, class string, gpus int, level Level) float64 {
+	if level == SameNode && !l.near {
+		return 1
+	}
 	for _, who := range [...]string{model, class, anyone} {
 		i, _ := slices.BinarySearchFunc(l.rows, penalty{who: who, gpus: gpus}, before)
 		if i < len(l.rows) && l.rows[i].who == who {
@@ -167,6 +171,7 @@ func (l *Locality) add(t *csvtable.Table, who, gpus, level, value string) error 
 	if err != nil {
 		return t.Fail("penalty %s, want a number in 1..%d", csvtable.Quote(value), MaxPenalty)
 	}
+	l.near = l.near || Level(at) == SameNode && x > 1
 	p := penalty{who: strings.Clone(who), gpus: int(n)}
 	i, found := slices.BinarySearchFunc(l.rows, p, before)
 	if !found {
