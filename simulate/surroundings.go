@@ -191,9 +191,8 @@ func (s *Request) typed() (typed bool, _ error) {
 	for i := range s.Trace.Jobs {
 		typed = typed || s.Trace.Jobs[i].GPUType != ""
 		if spec := &s.Trace.Jobs[i].Spec; spec.Deadline > 0 && spec.Deadline <= spec.Submit {
-			return false, fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path,
-				spec.Name,
-				spec.Deadline, spec.Submit)
+			return false, fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline",
+				s.Trace.Path, spec.Name, spec.Deadline, spec.Submit)
 		}
 	}
 	return typed, nil
