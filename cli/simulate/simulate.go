@@ -61,6 +61,9 @@ that runs a simulator of its own knows nothing of nodes.
 			if cmd.Flags().Changed("seed") {
 				f.request.From.Seed = &f.seed
 			}
+			if !cmd.Flags().Changed("system") {
+				f.systems = []string{system.Default}
+			}
 			if err := f.atOnce(cmd.Flags().Changed("parallel")); err != nil {
 				return err
 			}
@@ -83,8 +86,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
 	fs.StringVar(&from.Cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; "+
 		"required")
-	fs.StringSliceVar(&f.systems, "system", []string{system.Default}, "systems `NAME,...` to run, see "+
-		"`trainyard systems`")
+	fs.StringSliceVar(&f.systems, "system", nil, "systems `NAME,...` to run, see `trainyard systems` "+
+		"(default: "+system.Default+")")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of a system; NAME * means all that take it; "+
 		"repeatable")
 	fs.StringVar(&r.Preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(simulate.PresetNames(),
