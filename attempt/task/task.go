@@ -75,6 +75,9 @@ type Task struct {
 	TimeLimit time.Duration `json:"time_limit_ns,omitempty"`
 	// TimeWarn is how long before the end of that it is warned by the signal to save; 0 = by Grace, at most TimeLimit.
 	TimeWarn time.Duration `json:"time_warn_ns,omitempty"`
+	// Terminal, if more than 0, has it run in a terminal of its own, and end once that was idle for so long; at most
+	// MaxLimit.
+	Terminal time.Duration `json:"terminal_ns,omitempty"`
 	// TimeEach has TimeLimit hold of each attempt.
 	TimeEach bool `json:"time_each,omitempty"`
 	// Inherit is the SHA-256, in hexadecimal, of variables that it inherits and that are kept elsewhere; "" = none
@@ -185,6 +188,9 @@ func (t *Task) checkNumbers() error {
 	}
 	if t.Backoff < 0 || t.Backoff > MaxBackoff {
 		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
+	}
+	if t.Terminal < 0 || t.Terminal > MaxLimit {
+		return fmt.Errorf("terminal %v, want more than 0s and at most 8760h", t.Terminal)
 	}
 	if t.TimeLimit < 0 || t.TimeLimit > MaxLimit {
 		return fmt.Errorf("time_limit %v, want more than 0s and at most 8760h", t.TimeLimit)

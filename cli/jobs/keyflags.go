@@ -48,6 +48,7 @@ var keyFlags = []keyFlag{
 	{"error", "output", "`FILE` for its standard error (default: with the output)", in("error")},
 	{"open-mode", "output", "`MODE`: append, truncate (at each start) or once (at the first)", in("mode")},
 	{"output-max", "output", "`SIZE` of the disk that its output may take, as 1GiB", in("max")},
+	{"terminal", "terminal", "`TIME`: run in a terminal, for attach, until it is idle so long", asText},
 	{"share", "share", "never, allow or require: whether its GPUs may be shared", asText},
 	{"cpus", "cpus", "`N` processors that it needs in all", asNumber},
 	{"memory", "memory_gb", "`SIZE` of memory that it needs in all, as 32G", asSize},

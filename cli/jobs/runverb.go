@@ -1,10 +1,12 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +25,8 @@ type runFlags struct {
 	propagate bool
 	json      bool
 	quiet     bool
+	pty       bool          // with a terminal
+	idle      time.Duration // after which that ends
 	jobsOut   string
 	eventsOut string
 	report    term.ReportFlags
@@ -49,6 +53,7 @@ end a job, use ` + "`trainyard cancel`" + `.
 Exit code: that of a job which failed, from 1 to 125, where it was submitted;
 10 says that a job failed.`,
 		Example: `  trainyard run --gpus 2 -- python train.py
+  trainyard run --gpus 1 --pty -- bash
   trainyard run jobs.yaml --slots 4 --system tiresias-las --set '*.min_run=0'`,
 		Args: wantJobs,
 		RunE: f.run,
@@ -73,6 +78,9 @@ Exit code: that of a job which failed, from 1 to 125, where it was submitted;
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
 	f.report.Define(fs)
+	fs.BoolVar(&f.pty, "pty", false, "with a terminal, as for a shell; Ctrl-] leaves it, see attach")
+	fs.DurationVar(&f.idle, "idle", 30*time.Minute, "with --pty: end once no key was typed, and nothing "+
+		"written, so long")
 	fs.BoolVar(&f.quiet, "quiet", false, "do not report on stderr what happens")
 	return cmd
 }
@@ -83,9 +91,21 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.once.Check(cmd); err != nil {
 		return err
 	}
+	if f.pty {
+		if err := f.terminalKeys(cmd); err != nil {
+			return err
+		}
+	}
 	c, err := f.served(cmd)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case f.pty && c == nil:
+		return &term.CodedError{Code: term.ExitUnreachable, Err: errors.New("run: --pty needs a manager, and none " +
+			"serves; start one by `trainyard serve`")}
+	case f.pty:
+		defer c.Close()
+		return f.runTerminal(cmd, c, args)
 	}
 	if c != nil {
 		defer c.Close()

@@ -143,6 +143,7 @@ func Verbs(alone client.Own) []*cobra.Command {
 		newPs(),
 		newTopVerb(),
 		newLogs(),
+		newAttach(),
 		newWhy(),
 		newExplain(),
 		newUsage(),

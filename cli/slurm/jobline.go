@@ -78,7 +78,7 @@ func (l *line) state() state {
 		return cancelled
 	case strings.HasPrefix(l.Text, task.Timeout):
 		return timeout
-	case strings.Contains(l.Text, "want of memory"):
+	case strings.Contains(l.Text, "of memory"):
 		return noMemory
 	}
 	return failed

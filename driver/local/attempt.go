@@ -440,7 +440,7 @@ func (a *attempt) verdict(x *end) sched.Event {
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {
 	case x.over.TimedOut && e.Outcome == sched.Failed:
-		e.Text = task.Timeout + "its time was over"
+		e.Text = task.Timeout + cmp.Or(x.over.Text, "its time was over")
 	case a.forced.Load() && !x.over.Killed && e.Outcome != sched.Finished:
 		e.Text = forcedText
 	case x.over.Killed && (e.Outcome == sched.Finished || !x.over.Ready.IsZero()):

@@ -461,7 +461,8 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command,
 		Dir:   t.Dir,
 		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup,
-		Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern, MaxOutput: t.MaxOutput}
+		Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern, MaxOutput: t.MaxOutput,
+		Terminal: t.Terminal}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.dev.list[g]

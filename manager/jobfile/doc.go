@@ -40,6 +40,7 @@
 //	    # retries: 2 is the same without the others
 //	    retry: {max: 2, backoff: 30s, on: [exit:75, signal:KILL]}
 //	    preemptible: after-save     # may it be stopped for others: once something shows that it saves; or true, false
+//	    # terminal: 30m has it run in a terminal, for trainyard attach, and end once that was idle for so long
 //	    time_limit: {max: 2h, warn: 90s}  # after which it is ended; or one time; each: true is of each attempt
 //	    wall_time: 10m              # how long it takes, as its submitter estimates; default unknown
 //	    share: allow                # of its GPUs with other jobs: never, allow or require; default never

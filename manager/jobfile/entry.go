@@ -167,6 +167,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
 		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, t) }),
 		strictyaml.Key("time_limit", func(key string, n ast.Node) { r.timeLimit(key, n, t) }),
+		strictyaml.Key("terminal", duration(r, &t.Terminal, 1, task.MaxLimit, "more than 0s and at most 8760h")),
 		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
 		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),

@@ -36,6 +36,7 @@ type State string
 //	starting.json who will run it in a moment, by the shim; stays
 //	alive.json    who runs it, by the shim; stays
 //	control       socket of the shim
+//	terminal      socket of its terminal, if it has one
 //	output.log    what the job and all it started wrote
 //	shim.log      what the shim has to say, usually nothing
 //	over.json     how it ended, by the shim; written once no process is left
@@ -88,6 +89,8 @@ type Order struct {
 	Output *UserOutput `json:"output,omitempty"`
 	// of the machine that it may take; nil = all
 	Limits *Resources `json:"limits,omitempty"`
+	// it has a terminal, and ends once that was idle for so long; 0 = none
+	Terminal time.Duration `json:"terminal,omitempty"`
 }
 
 // Checkpoint returns the folder in which the job saves.

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -118,6 +119,8 @@ type shim struct {
 	over    bool          // once over.json is there
 	changed chan struct{} // closed when one of these changes
 	stop    chan struct{} // closed when the attempt is to end
+
+	terminal *terminal // nil = the job has none
 }
 
 func (s *shim) broken(err error) int {
@@ -203,6 +206,11 @@ func (s *shim) run(group *procs.Group) *Over {
 	}
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, s.outputs.out, s.outputs.err
+	var theirs *os.File
+	if s.terminal, theirs, err = s.newTerminal(); err != nil {
+		return &Over{Failed: err.Error()}
+	}
+	s.terminal.connect(cmd, theirs)
 	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own
 	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
 	alive, err := self(s.order.Epoch)
@@ -213,7 +221,13 @@ func (s *shim) run(group *procs.Group) *Over {
 		return &Over{Failed: err.Error()}
 	}
 	over := &Over{Started: time.Now(), StartedBoot: SinceBoot(), BootID: alive.BootID, Grace: s.order.Grace}
-	if err = group.Start(cmd); err != nil {
+	err = group.Start(cmd)
+	if s.terminal != nil {
+		_ = theirs.Close()
+		s.terminal.start(s.outputs.out)
+		defer s.terminal.close()
+	}
+	if err != nil {
 		return neverRan(s.order, cmd.Path, err)
 	}
 	failpoint.Here("shim.started")
@@ -241,7 +255,7 @@ func (s *shim) run(group *procs.Group) *Over {
 	if !over.Warned.IsZero() && !over.Stopped && over.Code != 0 { // it ended by the warning
 		over.TimedOut = true
 	}
-	over.Text = s.order.outOfMemory(group)
+	over.Text = cmp.Or(s.order.outOfMemory(group), over.Text)
 	return over
 }
 

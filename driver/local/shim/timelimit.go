@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -27,6 +28,10 @@ func (s *shim) wait(group *procs.Group, main int, done <-chan struct{}, over *Ov
 		case <-warn:
 			warn, over.Warned = nil, time.Now()
 			s.warn(group, main, over)
+		case <-s.terminal.over():
+			over.TimedOut = true
+			over.Text = fmt.Sprintf("no key was typed, and nothing written, for %v", s.order.Terminal)
+			return false
 		case <-limit:
 			over.TimedOut = true
 			return false
