@@ -183,6 +183,10 @@ test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GP
 	@hack/controlplane/build control node
 	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestReal' ./internal/realnode ./e2e
 
+.PHONY: wheel
+wheel: ## build the Python package with the program inside, in bin/wheel (needs hatchling for /usr/bin/python3)
+	@hack/wheel bin/wheel
+
 .PHONY: web
 web: ## bundle the page of reports into web/dist, which is committed (needs npm)
 	@cd web && npm ci --ignore-scripts --no-audit --no-fund && npx --no-install tsc --noEmit

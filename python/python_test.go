@@ -89,3 +89,35 @@ func TestWheel(t *testing.T) {
 		t.Errorf("%q, want %q", out, want)
 	}
 }
+
+// Ensure that the wheel with the program is built without a network and has a program in bin that runs, next to the
+// package.
+func TestWheelWithProgram(t *testing.T) {
+	t.Parallel()
+	_ = python(t, "-c", "import hatchling")
+	dir, site := t.TempDir(), t.TempDir()
+	if said, failed := exec.Command("../hack/wheel", dir).CombinedOutput(); failed != nil {
+		t.Fatalf("%v\n%s", failed, said)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "trainyard-*-py3-none-manylinux_2_17_x86_64.whl"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	out := python(t, "-c", "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nz.extractall(sys.argv[2])\n"+
+		"n = [i for i in z.infolist() if i.filename.endswith('.data/data/bin/trainyard')]\n"+
+		"print(n[0].filename, oct(n[0].external_attr >> 16 & 0o111))", found[0], site)
+	name, mode, _ := strings.Cut(strings.TrimSpace(out), " ")
+	if mode != "0o111" {
+		t.Errorf("the program has the mode %s, want one that runs", mode)
+	}
+	program := filepath.Join(site, name)
+	if err = os.Chmod(program, 0o700); err != nil { // as installers do by that mode
+		t.Fatal(err)
+	}
+	if said, failed := exec.Command(program, "version").CombinedOutput(); failed != nil {
+		t.Errorf("%v\n%s", failed, said)
+	}
+	if _, err = os.Stat(filepath.Join(site, "trainyard", "py.typed")); err != nil {
+		t.Error(err)
+	}
+}
