@@ -260,6 +260,7 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s *api.Submissio
 	fmt.Fprint(cmd.ErrOrStderr(), f.shell.took)
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s submitted; `trainyard ps%s` lists them\n%s", term.Counted(len(doc.Jobs), "job"),
 		f.to.Flag(), f.arrayNote(cmd, &doc)+f.sameNames(cmd, &doc)+jobNotes(&doc))
+	noteStart(cmd, c, doc.Jobs)
 	return nil
 }
 

@@ -120,3 +120,24 @@ func TestTopTerminal(t *testing.T) {
 		t.Errorf("the cursor is hidden at %d, and something drawn at %d", hidden, drawn)
 	}
 }
+
+// Ensure that submit says at a terminal, after the number, that a job has its slot, or waits and behind how many, and
+// nothing of it elsewhere.
+func TestSubmitTerminal(t *testing.T) {
+	t.Parallel()
+	r := startServing(t, "--slots", "1")
+	_, said := trainyard(t, term.ExitOK, "submit", "--state", r.state(), "--name", "long", "--", "sleep", "1000")
+	if strings.Contains(said, "job 0 has") || strings.Contains(said, "job 0 waits") {
+		t.Errorf("said %q, which no one reads", said)
+	}
+	for i, want := range []string{"job 1 waits: no idea yet", "job 2 waits; 1 ahead: no idea yet"} {
+		submit, _, written := screenOf(t, nil, "submit", "--state", r.state(), "--", "sleep", "1000")
+		if err := submit.Wait(); err != nil {
+			t.Error(err)
+		}
+		await(t, want, func() bool { return strings.Contains(written(), want) })
+		if text := written(); !strings.HasPrefix(text, fmt.Sprint(i+1, "\r\n")) {
+			t.Errorf("said %q, want the number first", text)
+		}
+	}
+}
