@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +16,9 @@ import (
 //
 // Numbers of a column are of as many bytes as the largest needs, the least first. They lie in planes: first the least
 // byte of all, then the next. A signed number n is written as 2n, or as -2n-1 if it is below 0. A delta column holds
-// the difference to the number before. Texts are UTF-8, one behind the other; their lengths in bytes are a column.
+// the difference to the number before. Texts are UTF-8, one behind the other; their lengths in bytes are a column. Of a
+// numbered column NAME the texts are those of the word column NAME.before, each with the number of NAME.number in
+// decimal digits behind it; -1 = with nothing behind it.
 const ColumnsSchema = "trainyard.columns/v1"
 
 type columnHeader struct {
@@ -31,7 +34,7 @@ type tableHeader struct {
 
 type columnSpec struct {
 	Name   string   `json:"name"`
-	Kind   string   `json:"kind"` // int, text or word
+	Kind   string   `json:"kind"` // int, text, word or numbered
 	At     int      `json:"at"`   // offset of its data
 	Bytes  int      `json:"bytes"`
 	Planes int      `json:"planes,omitempty"`
@@ -101,6 +104,9 @@ func (c *columns) texts(name string, rows int, of func(i int) string) {
 	for i := range all {
 		all[i] = strings.ToValidUTF8(of(i), "\uFFFD")
 	}
+	if c.numbered(name, all) {
+		return
+	}
 	c.ints(name+".length", rows, func(i int) int64 { return int64(len(all[i])) })
 	spec := columnSpec{Name: name, Kind: "text", At: len(c.data)}
 	for _, s := range all {
@@ -108,6 +114,47 @@ func (c *columns) texts(name string, rows int, of func(i int) string) {
 	}
 	spec.Bytes = len(c.data) - spec.At
 	c.put(spec)
+}
+
+// numbered adds a column of texts as words with numbers behind them, where that says most of them in less: names of
+// jobs are often numbers, or differ in one. It reports whether it did.
+func (c *columns) numbered(name string, all []string) bool {
+	before, numbers, known := make([]string, len(all)), make([]int64, len(all)), map[string]bool{}
+	for i, s := range all {
+		before[i], numbers[i] = splitNumber(s)
+		known[before[i]] = true
+	}
+	if len(all) < fewestNumbered || len(known) > len(all)/8 {
+		return false
+	}
+	c.words(name+".before", len(all), func(i int) string { return before[i] })
+	c.deltas(name+".number", len(all), func(i int) int64 { return numbers[i] })
+	c.put(columnSpec{Name: name, Kind: "numbered", At: len(c.data)})
+	return true
+}
+
+// fewestNumbered is from how many texts on a column may be numbered, mostDigits how many digits a number has at most: a
+// browser knows whole numbers up to 2^53.
+const (
+	fewestNumbered = 64
+	mostDigits     = 15
+)
+
+// splitNumber splits the number off the end of a text, so that its digits behind the rest are the text; -1 = it ends in
+// none.
+func splitNumber(s string) (before string, number int64) {
+	at := len(s)
+	for at > 0 && len(s)-at < mostDigits && s[at-1] >= '0' && s[at-1] <= '9' {
+		at--
+	}
+	for at < len(s)-1 && s[at] == '0' { // no number starts with 0
+		at++
+	}
+	n, err := strconv.ParseInt(s[at:], 10, 64)
+	if err != nil {
+		return s, -1
+	}
+	return s[:at], n
 }
 
 // words adds a column of words that come again and again.

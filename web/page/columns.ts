@@ -4,7 +4,7 @@ export type Ints = Int32Array | Float64Array;
 
 interface Spec {
   name: string;
-  kind: "int" | "text" | "word";
+  kind: "int" | "text" | "word" | "numbered";
   at: number;
   bytes: number;
   planes?: number;
@@ -97,6 +97,11 @@ export async function decode(block: string, base64: string): Promise<Map<string,
         if (spec.at + spec.bytes > data.length) throw new Error(`column ${spec.name} is cut off`);
         if (spec.kind === "text") {
           texts.set(spec.name, readTexts(data, spec, numbers.get(spec.name + ".length")!));
+          continue;
+        }
+        if (spec.kind === "numbered") {
+          const number = numbers.get(spec.name + ".number")!;
+          texts.set(spec.name, texts.get(spec.name + ".before")!.map((s, i) => (number[i] < 0 ? s : s + number[i])));
           continue;
         }
         const list = readInts(data, spec, t.rows);
