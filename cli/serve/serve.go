@@ -43,6 +43,7 @@ type serveFlags struct {
 
 func newServe() *cobra.Command {
 	var f serveFlags
+	var unit installing
 	cmd := &cobra.Command{
 		Use: "serve", SuggestFor: []string{"start", "daemon", "server"},
 		Short: "Manage this machine: take jobs and run them, until it is stopped",
@@ -59,9 +60,15 @@ has it listen on the network too, with TLS, for those who have a token.
 Jobs run as whoever serves. So a folder is refused if another user but root owns
 it, or can write it or a folder on the way to it, and so is --group as root.`,
 		Example: `  trainyard serve
+  trainyard serve --install
   trainyard serve --slots 4 --system tiresias-las --set '*.min_run=60'`,
 		Args: term.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if unit.asked() {
+				return unit.run(cmd, f.state)
+			}
+			return f.serve(cmd)
+		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -78,6 +85,7 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 	fs.Int32Var(&f.userPriority, "user-priority", 0,
 		"the largest priority `N` that users who are no admins may give their jobs")
 	fs.Var(&f.keep, "keep", "remove run folders of jobs that have been done for this `TIME`, as 30d; checkpoints stay")
+	unit.define(fs)
 	return cmd
 }
 
