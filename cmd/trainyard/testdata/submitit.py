@@ -1,5 +1,6 @@
-"""Plays the calls that submitit 1.5.4 makes of Slurm, as read in its source: its batch files, how it reads the answers
-of sbatch and sacct, and how its jobs requeue themselves by a signal. FOLDER is for its files.
+"""Plays the calls that submitit 1.5.4 makes of Slurm, as far as they are known: its batch files, how it reads the
+answers of sbatch and sacct, and how its jobs requeue themselves by a signal. submitit itself was not run. FOLDER is for
+its files.
 
 As "worker" it is what such a batch file runs by srun."""
 
