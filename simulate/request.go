@@ -74,6 +74,7 @@ type Outcome struct {
 	metrics.Result
 	PerJob []metrics.Job // in order of arrival
 	Engine string        // what computed it: Engine, or a replica
+	Knows  []string      // what the system knew by an oracle: sizes, curves; of a replica it is not known
 }
 
 // Engine is our own engine, as opposed to a replica of a published simulator.

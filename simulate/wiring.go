@@ -31,6 +31,7 @@ type built struct {
 	header  eventlog.Header
 	system  system.System
 	runtime sim.Runtime
+	oracles *oracles // that the system may ask; nil = they are not watched
 	alone   replicaRun
 }
 
@@ -96,7 +97,9 @@ func (s *Request) buildAlone(p preset, set *key.Settings) (b *built, err error) 
 
 // knowledge is what the system knows of the world.
 func (s *Request) knowledge(b *built, set *key.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
-	k = system.Knowledge{Work: b.trace.Oracle(), Files: s.Files, Slow: s.slow(system.SlowGPUs.Get(set))}
+	b.oracles = &oracles{work: b.trace.Oracle()}
+	k = system.Knowledge{Work: b.oracles, Asked: &b.oracles.curves, Files: s.Files,
+		Slow: s.slow(system.SlowGPUs.Get(set))}
 	if known := s.Recorded.Known; known != nil {
 		k.Work = &estimates{remaining.New(), b.trace, known}
 	}
@@ -187,7 +190,7 @@ func (s *Request) drive(ctx context.Context, b *built) (*Outcome, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	out := &Outcome{Result: rec.Result(s.System), PerJob: rec.Jobs}
+	out := &Outcome{Result: rec.Result(s.System), PerJob: rec.Jobs, Knows: b.oracles.knows()}
 	out.DecisionP50, out.DecisionP99 = latency.Quantile(.50), latency.Quantile(.99)
 	return out, nil
 }

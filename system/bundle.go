@@ -19,6 +19,7 @@ type Knowledge struct {
 	Work   sched.Remainer // remaining work of jobs, by an oracle or an estimator
 	Files  key.Contents   // of the files that keys name
 	Speeds speedup.Source // how fast jobs go, by an oracle; nil: only what is learned
+	Asked  *Asked         // notes which oracles are used; nil: no one wants to know
 	// arrival rates and true chains of all applications of the trace, by an oracle; nil: unknown
 	Mix []speedup.Class
 	// measured of jobs that share GPUs, in places named as the types of the cluster; nil: none
@@ -46,6 +47,9 @@ type Knowledge struct {
 	Round             time.Duration    // between decisions, instead of the system's own; 0: that
 	Zone              *time.Location   // from the key month_zone; nil: UTC
 }
+
+// Asked is what a system uses of oracles, noted as it is built.
+type Asked struct{ Curves bool }
 
 // Facts are of the cluster and of the request, and known to every system.
 type Facts struct {

@@ -115,6 +115,9 @@ func curves(k Knowledge, s *key.Settings, perfect bool) (speedup.Source, error) 
 	if k.Speeds == nil {
 		return nil, errors.New("curves=oracle, want applications whose speeds are known: --profiles")
 	}
+	if k.Asked != nil {
+		k.Asked.Curves = true
+	}
 	return k.Speeds, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/simulate"
+	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -62,6 +63,31 @@ func sameValue(a, b string) bool {
 	x, errA := strconv.ParseFloat(a, 64)
 	y, errB := strconv.ParseFloat(b, 64)
 	return a == b || errA == nil && errB == nil && x == y
+}
+
+// kindsWarning says that profiles are of one type of GPU, where the cluster has several; nil: no warning.
+func (c *comparison) kindsWarning() []string {
+	path, types := c.shared.From.Apps, c.shared.Cluster.Types
+	if path == "" || len(types) < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("--profiles %s has one speed by width and batch size for all types of GPU, the "+
+		"cluster has %s: jobs go as fast on each of them", path, strings.Join(types, ", "))}
+}
+
+// priorityWarning says that worth counts steps of priority up to a bound; nil: no warning.
+func (c *comparison) priorityWarning() []string {
+	if !slices.ContainsFunc(c.runs, func(r systemRun) bool { return r.request.System == "worth" }) {
+		return nil
+	}
+	most := allocate.Chosen().MostPriority
+	jobs := c.shared.Trace.Jobs
+	i := slices.IndexFunc(jobs, func(j trace.Job) bool { return max(j.Spec.Priority, -j.Spec.Priority) > most })
+	if i < 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: job %d: priority %d, worth counts those beyond %d as %[4]d, and below -%[4]d as "+
+		"-%[4]d", c.shared.From.Trace, i, jobs[i].Spec.Priority, most)}
 }
 
 // rigidWarning says that profiles of widths were given for jobs that take one width each; nil: no warning.

@@ -331,7 +331,8 @@ func (c *comparison) warn(stderr io.Writer) {
 	for _, w := range c.shared.Trace.Warnings {
 		fmt.Fprintf(stderr, "trainyard: warning: %s: %s\n", c.shared.From.Trace, w)
 	}
-	for _, w := range append(c.presetWarnings(), c.rigidWarning()...) {
+	warnings := slices.Concat(c.presetWarnings(), c.rigidWarning(), c.kindsWarning(), c.priorityWarning())
+	for _, w := range warnings {
 		fmt.Fprintln(stderr, "trainyard: warning:", w)
 	}
 }

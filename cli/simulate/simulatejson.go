@@ -48,6 +48,8 @@ type resultDoc struct {
 	// LogHash is the hash of the event log: equal runs have equal hashes. A replica has no log and none.
 	LogHash string `json:"log_hash"`
 	Engine  string `json:"engine"` // what computed it: trainyard, or replica:NAME
+	// Knows is what the system knew by an oracle, which no one knows of real jobs: sizes, curves. A replica has none.
+	Knows []string `json:"knows"`
 	// Paired is how far its mean JCT is from that of the first system, relative to it, with a 95 % interval by a
 	// bootstrap over blocks of arrivals; nothing of the first, of fewer than 200 jobs, and where other jobs finished.
 	Paired *metrics.Paired `json:"paired,omitempty"`
@@ -55,7 +57,7 @@ type resultDoc struct {
 
 func resultDocOf(r *systemRun) resultDoc {
 	o := &r.outcome.Result
-	doc := resultDoc{Result: *o, Engine: r.outcome.Engine}
+	doc := resultDoc{Result: *o, Engine: r.outcome.Engine, Knows: append([]string{}, r.outcome.Knows...)}
 	if !r.replica() {
 		doc.AvgActiveNodes, doc.LogHash = &o.AvgActiveNodes, r.hash.Sum()
 	}

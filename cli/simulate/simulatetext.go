@@ -140,6 +140,24 @@ func (c *comparison) replicaNote() string {
 		c.runs[i].outcome.Engine)
 }
 
+// knowsNotes says which systems went by what no one knows of real jobs before they end.
+func (c *comparison) knowsNotes() (notes []string) {
+	words := map[string]string{"sizes": "how much work jobs have left", "curves": "how fast jobs go by width"}
+	for _, what := range []string{"sizes", "curves"} {
+		var names []string
+		for i := range c.runs {
+			if slices.Contains(c.runs[i].outcome.Knows, what) {
+				names = append(names, c.runs[i].request.System)
+			}
+		}
+		if len(names) > 0 {
+			notes = append(notes, fmt.Sprintf("Knows %s, %s, from an oracle: %s.", what, words[what],
+				strings.Join(names, ", ")))
+		}
+	}
+	return notes
+}
+
 func resultRow(r *systemRun, better string) []string {
 	o := &r.outcome.Result
 	row := []string{o.System + r.mark(), strconv.Itoa(o.Finished), "-", better, "-", "-", "-", "-",
@@ -187,7 +205,7 @@ func (c *comparison) notes() []string {
 	if n := c.replicaNote(); n != "" {
 		notes = append(notes, n)
 	}
-	notes = append(notes, c.outcomeNotes()...)
+	notes = append(append(notes, c.knowsNotes()...), c.outcomeNotes()...)
 	if n := c.userNote(); n != "" {
 		notes = append(notes, n)
 	}
