@@ -81,8 +81,8 @@ func BenchmarkLargeReport(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "file-MB")
 }
 
-// onePass is what any repaint must do: one pass over as many bars as the spec measures, and one fill of the pixels of the
-// canvas. It returns its seconds.
+// onePass is what any repaint must do: one pass over as many bars as Philly has, and one fill of the pixels. It returns
+// its seconds.
 const onePass = `(() => {
 	const {width, height} = document.querySelector("canvas.base"), n = 354598;
 	const bars = window.bars ??= Array.from({length: 3}, (_, k) => Float64Array.from({length: n}, (_, i) =>
