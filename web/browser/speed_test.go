@@ -67,7 +67,9 @@ func BenchmarkLargeReport(b *testing.B) {
 				return p.costs(func() { p.do(chromedp.KeyEvent([]string{kb.ArrowRight, kb.ArrowLeft}[i%2])) })
 			}), level+"-ms")
 		}
-		b.ReportMetric(1e3*median(20, func(int) float64 { return value[float64](p, onePass) }), "pass-ms")
+		b.ReportMetric(1e3*median(20, func(int) float64 {
+			return p.costs(func() { value[bool](p, onePass) })
+		}), "pass-ms")
 		p.goTo("#/jobs")
 		p.until(`document.querySelector("#shown") !== null`)
 		b.ReportMetric(1e3*p.costs(func() {
@@ -81,19 +83,20 @@ func BenchmarkLargeReport(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "file-MB")
 }
 
-// onePass is what any repaint must do: one pass over as many bars as Philly has, and one fill of the pixels. It returns
-// its seconds.
+// onePass is what any repaint must do: one pass over as many bars as Philly has, and one fill of the pixels, which are
+// then shown.
 const onePass = `(() => {
-	const {width, height} = document.querySelector("canvas.base"), n = 354598;
+	const canvas = document.querySelector("canvas.base"), {width, height} = canvas, n = 354598;
 	const bars = window.bars ??= Array.from({length: 3}, (_, k) => Float64Array.from({length: n}, (_, i) =>
 		k < 2 ? Math.min(1, i / n + k * 0.002) : i * 7919 % 2816 / 2816));
-	const pixels = new Uint32Array(width * height), from = performance.now();
+	const image = window.image ??= new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
 	pixels.fill(0xffffffff);
 	for (let i = 0; i < n; i++) {
 		const line = Math.floor(bars[2][i] * height) * width, to = line + Math.floor(bars[1][i] * (width - 1));
 		for (let at = line + Math.floor(bars[0][i] * (width - 1)); at <= to; at++) pixels[at] = 0xff000000 | i;
 	}
-	return (performance.now() - from) / 1e3;
+	canvas.getContext("2d").putImageData(image, 0, 0);
+	return true;
 })()`
 
 // costs returns the seconds of the main thread of the renderer that something takes, until it is drawn.
