@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -118,8 +119,8 @@ func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 		for _, j := range s.end {
 			reported += j.GPUSeconds
 			if have := b.service[sched.JobID(j.ID)]; math.Abs(have-j.GPUSeconds) > 1e-3*max(have, 1) {
-				t.Errorf("job %s had GPUs for %.4f GPU-seconds by the log, %.4f are reported", j.Name, have,
-					j.GPUSeconds)
+				t.Errorf("job %s had GPUs for %.4f GPU-seconds by the log, %.4f are reported:%s", j.Name, have,
+					j.GPUSeconds, s.story(t, sched.JobID(j.ID)))
 			}
 		}
 		whole := float64(s.slots) * b.span
@@ -130,6 +131,18 @@ func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 		}
 		t.Logf("jobs %.3f + coming up %.3f + idle %.3f of %.3f GPU-seconds", reported, b.coming, b.idle, whole)
 	}
+}
+
+// story is what the log has about a job, a line for each event.
+func (s *served) story(t *testing.T, id sched.JobID) string {
+	t.Helper()
+	var b strings.Builder
+	s.fold(t, func(v *sched.View, e *sched.Event) {
+		if e.Job == id && int(id) < len(v.Jobs) {
+			fmt.Fprintf(&b, "\n%d at %v: %+v; service %v", e.Seq, e.Time, *e, v.Jobs[id].Service)
+		}
+	})
+	return b.String()
 }
 
 // books are the accounts of a log, kept the simple way: slot by slot.
