@@ -126,15 +126,24 @@ func TestCalibrationOfWhy(t *testing.T) {
 		r.submit("jobs: [{name: past, command: ['true']}]")
 	}
 	r.decided()
-	// Of a job about which no one asks there is one, too.
-	unasked := sched.JobID(r.submit("jobs: [{name: unasked, command: [sleep, '1']}]")[0].ID)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		list, err := r.m.Forecasts()
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("no forecast of the job that was submitted in %+v, %v", list, err)
+	// Of a job about which no one asks there is one, too; not of one that ends before it was looked at.
+	foretold := func(list []explain.Foretold, err error, id int) bool {
+		if err != nil {
+			t.Fatal(err)
 		}
-		if slices.ContainsFunc(list, func(f explain.Foretold) bool { return f.Job == unasked }) {
+		return slices.ContainsFunc(list, func(f explain.Foretold) bool { return int(f.Job) == id })
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		unasked := r.submit("jobs: [{name: unasked, command: [sleep, '1']}]")[0].ID
+		if _, err := r.client.Wait(t.Context(), strconv.Itoa(unasked)); err != nil {
+			t.Fatal(err)
+		}
+		list, err := r.m.Forecasts()
+		if foretold(list, err, unasked) {
 			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no forecast of a job that was submitted in %+v", list)
 		}
 	}
 	jobs := r.submit("jobs: [{name: a, command: [sleep, '1']}, {name: b, command: ['true']}, " +
