@@ -145,7 +145,7 @@ func attempt(v *sched.View, e *sched.Event) *sched.Job {
 
 // started counts what an attempt does from when it came up, if that was before it was heard of.
 func started(v *sched.View, e *sched.Event) {
-	at := max(e.Happened(), v.Jobs[e.Job].Settled) // not before it was ordered
+	at := max(e.Happened(), v.Jobs[e.Job].Began) // not before it was ordered
 	j := attempt(v, e)
 	switch j.Attempt {
 	case sched.Starting:

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,19 +22,26 @@ func TestRunGoesByWhenItHappened(t *testing.T) {
 		up, gone         sched.Time // as recorded; heard of at 40 s and 90 s
 		start, end       sched.Time
 		run              time.Duration
-		between, stopped bool // it reports in between; it was asked to stop
+		between, stopped bool // it reports in between; it was asked to stop, at 70 s or, if early, before it was heard of
+		early            bool
 	}{
-		{"at once", 0, 0, 40e9, 90e9, 50 * time.Second, false, false},
-		{"both late", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, false, false},
-		{"a report counted on", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, true, false},
-		{"an order to stop counted on", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, false, true},
-		{"before it was ordered, and before it started", 3e9, 4e9, 10e9, 10e9, 0, false, false},
-		{"after it was heard of", 1e15, 1e15, 40e9, 90e9, 50 * time.Second, false, false},
+		{"at once", 0, 0, 40e9, 90e9, 50 * time.Second, false, false, false},
+		{"both late", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, false, false, false},
+		{"a report counted on", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, true, false, false},
+		{"an order to stop counted on", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, false, true, false},
+		{"ordered to stop while it came up", 12e9, 55e9, 12e9, 55e9, 43 * time.Second, false, true, true},
+		{"before it was ordered, and before it started", 3e9, 4e9, 10e9, 10e9, 0, false, false, false},
+		{"after it was heard of", 1e15, 1e15, 40e9, 90e9, 50 * time.Second, false, false, false},
 	} {
 		events := []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec},
 			{Time: 10e9, Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0, 1}},
 			{Time: 10e9, Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)},
 			{Time: 40e9, At: c.up, Kind: sched.AttemptStarted, Attempt: 1, WorkFrom: 40e9, Rate: 1}}
+		stop := sched.Event{Time: 70e9, Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Stop)}
+		if c.early {
+			stop.Time = 30e9
+			events = slices.Insert(events, 4, stop)
+		}
 		if c.between {
 			events = append(events, sched.Event{Time: 80e9, Kind: sched.Progressed, Attempt: 1, WorkFrom: 80e9,
 				Rate: 1})
@@ -41,7 +49,9 @@ func TestRunGoesByWhenItHappened(t *testing.T) {
 		outcome := sched.Finished
 		if c.stopped {
 			outcome = sched.Cancelled
-			events = append(events, sched.Event{Time: 70e9, Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Stop)})
+		}
+		if c.stopped && !c.early {
+			events = append(events, stop)
 		}
 		events = append(events, sched.Event{Time: 90e9, At: c.gone, Kind: sched.AttemptEnded, Attempt: 1,
 			Outcome: outcome})
