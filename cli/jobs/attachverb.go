@@ -53,12 +53,21 @@ manager need live for the job to go on.`,
 	return cmd
 }
 
-// attach connects the terminal of the user with that of a job until one of them ends.
-func attach(cmd *cobra.Command, c *api.Client, job string) error {
+// ownTerminal returns the terminal that the user types in.
+func ownTerminal(cmd *cobra.Command) (*os.File, error) {
 	in, is := cmd.InOrStdin().(*os.File)
 	if !is || !xterm.IsTerminal(int(in.Fd())) {
-		return term.Usagef("%s: standard input is no terminal, want one; `trainyard logs` shows what a job writes",
+		return nil, term.Usagef("%s: standard input is no terminal, want one; `trainyard logs` shows what a job writes",
 			term.OwnName(cmd))
+	}
+	return in, nil
+}
+
+// attach connects the terminal of the user with that of a job until one of them ends.
+func attach(cmd *cobra.Command, c *api.Client, job string) error {
+	in, err := ownTerminal(cmd)
+	if err != nil {
+		return err
 	}
 	client.Outlast(cmd, c)
 	for first := true; ; first = false {
@@ -90,12 +99,17 @@ func attach(cmd *cobra.Command, c *api.Client, job string) error {
 			return err
 		}
 		left, err := connected(cmd, in, t)
+		if errors.Is(err, shim.ErrFull) {
+			return &term.CodedError{Code: term.ExitConflict, Err: fmt.Errorf("attach: %d are attached already to %s, "+
+				"want fewer", shim.MostAttached, client.JobTitle(&doc))}
+		}
 		if left || err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s goes on; `trainyard attach %d` comes back\n", client.JobTitle(&doc),
 				doc.ID)
 			return err
 		}
 		job = strconv.Itoa(doc.ID)
+		time.Sleep(lookAgain)
 	}
 }
 
@@ -137,14 +151,18 @@ func connected(cmd *cobra.Command, in *os.File, t *shim.Attached) (left bool, er
 	signal.Notify(gone, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sized)
 	defer signal.Stop(gone)
-	over, keys := make(chan struct{}), make(chan []byte)
+	over, keys := make(chan error, 1), make(chan []byte)
 	go func() {
-		defer close(over)
 		b := make([]byte, 4096)
 		for {
 			n, failed := t.Read(b)
 			_, bad := cmd.OutOrStdout().Write(b[:n])
+			if errors.Is(failed, shim.ErrFull) {
+				over <- failed
+				return
+			}
 			if failed != nil || bad != nil {
+				over <- nil
 				return
 			}
 		}
@@ -155,8 +173,8 @@ func connected(cmd *cobra.Command, in *os.File, t *shim.Attached) (left bool, er
 	sized <- syscall.SIGWINCH
 	for {
 		select {
-		case <-over:
-			return false, nil
+		case err = <-over:
+			return false, err
 		case <-gone:
 			return true, nil
 		case <-sized:
@@ -229,6 +247,11 @@ func (f *runFlags) runTerminal(cmd *cobra.Command, c *api.Client, args []string)
 	if err != nil {
 		return err
 	}
+	if !f.dry {
+		if _, err = ownTerminal(cmd); err != nil {
+			return err
+		}
+	}
 	doc, err := f.once.Submit(cmd, &to, c, &s, args)
 	if err != nil {
 		return client.ApiError(err)
@@ -238,7 +261,7 @@ func (f *runFlags) runTerminal(cmd *cobra.Command, c *api.Client, args []string)
 	}
 	job := strconv.Itoa(doc.Jobs[0].ID)
 	if !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "submitted as job %s; Ctrl-] leaves it alone\n", job)
+		fmt.Fprintf(cmd.ErrOrStderr(), "submitted as job %s; once it runs, Ctrl-] leaves it alone\n", job)
 	}
 	err = attach(cmd, c, job)
 	if !errors.Is(err, context.Canceled) {

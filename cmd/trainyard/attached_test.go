@@ -133,6 +133,9 @@ func TestTerminalOfJob(t *testing.T) {
 	})
 	_, said := trainyard(t, term.ExitUsage, "attach", "shell", "--state", r.state())
 	wantSaid(t, said, "standard input is no terminal")
+	_, said = trainyard(t, term.ExitUsage, "run", "--pty", "--state", r.state(), "--name", "orphan", "--", "bash")
+	wantSaid(t, said, "standard input is no terminal")
+	_, _ = trainyard(t, term.ExitNotFound, "why", "--state", r.state(), "orphan")
 	_, _ = trainyard(t, term.ExitOK, "submit", "--state", r.state(), "--name", "plain", "--", "sleep", "1000")
 	none, _, written := screenOf(t, nil, "attach", "--state", r.state(), "plain")
 	if err := none.Wait(); none.ProcessState.ExitCode() != term.ExitRefused {

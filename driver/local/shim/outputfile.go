@@ -45,7 +45,13 @@ func checkWritable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return checkLinks(path, os.Getuid())
+		if bad := checkLinks(path, os.Getuid()); bad != nil {
+			return bad
+		}
+		if link, gone := os.Lstat(path); gone == nil && link.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%w: %s is a link to a file that is not there, want one that is", ErrOutput, path)
+		}
+		return nil
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrOutput, err)
 	case !info.Mode().IsRegular() && path != os.DevNull:

@@ -106,7 +106,7 @@ func TestCheckOutput(t *testing.T) {
 		at("none/x"): "none is not there, want one that is", at("none/%j/x"): "none is not there",
 		folder:     "want a file",
 		at("pipe"): "want a file", at("file/x"): "no folder", at("round/x"): "too many", "/dev/zero": "want a file",
-		at("file/%j"): "no folder",
+		at("file/%j"): "no folder", at("dangling"): "is a link to a file that is not there",
 	} {
 		if err := CheckOutput(path); !errors.Is(err, ErrOutput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)

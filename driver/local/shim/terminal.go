@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ const (
 	slowest        = 5 * time.Second // that who is attached may take to read, else he is hung up on
 	mostTyped      = 4 << 10         // bytes of one frame
 	lastWords      = time.Second     // for what was written before the end
-	mostAttached   = 16
+	MostAttached   = 16              // connections at a time
 )
 
 // Frames of who is attached: a kind, the length of what follows, 2 bytes, and that.
@@ -134,10 +135,14 @@ func (t *terminal) admit() {
 			continue
 		}
 		t.mu.Lock()
-		if len(t.attached) < mostAttached && send(c, t.screen) {
+		switch {
+		case len(t.attached) >= MostAttached:
+			_ = send(c, []byte(full))
+			_ = c.Close()
+		case send(c, t.screen):
 			t.attached = append(t.attached, c)
 			go t.hear(c)
-		} else {
+		default:
 			_ = c.Close()
 		}
 		t.mu.Unlock()
@@ -146,7 +151,7 @@ func (t *terminal) admit() {
 
 // hear types what one who is attached types, until he leaves.
 func (t *terminal) hear(c net.Conn) {
-	defer c.Close()
+	defer t.release(c)
 	head, body := make([]byte, frameHead), make([]byte, mostTyped)
 	for {
 		if _, err := io.ReadFull(c, head); err != nil {
@@ -171,6 +176,14 @@ func (t *terminal) hear(c net.Conn) {
 			_ = sizeTerminal(t.ours, binary.BigEndian.Uint16(body), binary.BigEndian.Uint16(body[2:]))
 		}
 	}
+}
+
+// release closes a connection, whose place another may have then.
+func (t *terminal) release(c net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.attached = slices.DeleteFunc(t.attached, func(other net.Conn) bool { return other == c })
+	_ = c.Close()
 }
 
 // warnBefore is how long before the end for want of keys those who are attached are warned.
@@ -230,8 +243,27 @@ func (t *terminal) close() {
 	_ = t.ours.Close()
 }
 
+// full is all that a connection is sent that is one too many.
+const full = "\x00trainyard: the terminal has as many connections as it may have\r\n"
+
+// ErrFull says that MostAttached connections are open already.
+var ErrFull = errors.New("terminal is full")
+
 // Attached is a connection to the terminal of an attempt.
-type Attached struct{ net.Conn }
+type Attached struct {
+	net.Conn
+	admitted bool // something was read
+}
+
+// Read reads what the terminal shows. The error is ErrFull if the connection was one too many.
+func (a *Attached) Read(b []byte) (int, error) {
+	n, err := a.Conn.Read(b)
+	if !a.admitted && string(b[:n]) == full {
+		return 0, ErrFull
+	}
+	a.admitted = a.admitted || n > 0
+	return n, err
+}
 
 // Attach connects to the terminal of the attempt of a run directory; fs.ErrNotExist if it has none.
 func Attach(dir RunDir) (*Attached, error) {
@@ -245,7 +277,7 @@ func Attach(dir RunDir) (*Attached, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Attached{c}, nil
+	return &Attached{Conn: c}, nil
 }
 
 // Type has keys typed.
