@@ -178,7 +178,7 @@ func TestPhillyScene(t *testing.T) {
 
 	// The job that lost most against fifo is the last of those listed.
 	b.goTo("#/compare")
-	value[bool](b, `[...document.querySelectorAll("figure .choices button")].find(
+	value[bool](b, `[...document.querySelectorAll(".choices button")].find(
 		x => x.textContent === "tiresias-las").click(), true`)
 	b.until(`document.querySelector("#gains") !== null && [...document.querySelectorAll("figure h2")].some(
 		x => x.textContent.includes("tiresias-las against fifo"))`)
