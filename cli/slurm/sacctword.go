@@ -83,12 +83,12 @@ none for steps. ` + "`trainyard usage`" + ` sums what they took.`,
 			if err != nil {
 				return err
 			}
-			w := which{jobs: list(f.jobs), users: list(f.users), names: list(f.names)}
-			if len(f.states) > 0 {
-				if w.states, err = parseStates("-s", list(f.states)); err != nil {
-					return err
-				}
+			w, err := newWhich(given{"sacct: -j", f.jobs}, given{"sacct: -u", f.users}, given{"sacct: --name", f.names},
+				given{"sacct: -s", f.states})
+			if err != nil {
+				return err
 			}
+			w.all = true
 			accountUnused.note(cmd)
 			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 				lines, failed := w.find(cmd.Context(), c)
@@ -132,7 +132,7 @@ func (f *accountFlags) fields() (chosen []field, err error) {
 				fieldNames())
 		}
 		if sized {
-			if chosen[n].width, err = strconv.Atoi(strings.TrimPrefix(width, "-")); err != nil {
+			if chosen[n].width, err = parseWidth(strings.TrimPrefix(width, "-")); err != nil {
 				return nil, term.Usagef("sacct: -o %s%%%s, want NAME%%WIDTH", name, width)
 			}
 		}

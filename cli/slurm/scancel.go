@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -39,28 +40,15 @@ func newScancel() *cobra.Command {
 			case len(args)+len(f.users)+len(f.names)+len(f.states) == 0 && !f.me:
 				return term.Usagef("scancel: No job identification provided, want JOB, --user or --name")
 			}
-			w := which{jobs: list(args), users: list(f.users), names: list(f.names), me: f.me, wide: true}
-			if len(f.states) > 0 {
-				var err error
-				if w.states, err = parseStates("--state", list(f.states)); err != nil {
-					return err
-				}
+			w, err := newWhich(given{"scancel: JOB", args}, given{"scancel: --user", f.users},
+				given{"scancel: --name", f.names}, given{"scancel: --state", f.states})
+			if err != nil {
+				return err
 			}
+			w.me, w.wide, w.all = f.me, true, len(f.states) > 0 // --state all means all
 			cancelUnused.note(cmd)
 			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
-				lines, err := w.find(cmd.Context(), c)
-				if err != nil {
-					return err
-				}
-				for i := range lines {
-					if lines[i].State == "done" {
-						continue // as Slurm: it is no error
-					}
-					if _, err = c.Cancel(cmd.Context(), strconv.Itoa(lines[i].ID)); err != nil {
-						return err
-					}
-				}
-				return nil
+				return w.each(cmd.Context(), c, cancel)
 			})(cmd, args)
 		},
 	}
@@ -78,4 +66,13 @@ func newScancel() *cobra.Command {
 	}
 	cancelUnused.define(fs)
 	return cmd
+}
+
+// cancel ends a job. One that is done is, as in Slurm, no error.
+func cancel(ctx context.Context, c *api.Client, l *line) error {
+	if l.State == "done" {
+		return nil
+	}
+	_, err := c.Cancel(ctx, strconv.Itoa(l.ID))
+	return err
 }

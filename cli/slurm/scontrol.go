@@ -99,7 +99,7 @@ func (f *controlFlags) control(cmd *cobra.Command, c *api.Client, args []string)
 		term.ShellWord(args[0]))
 }
 
-// eachOf does something about each job that is named.
+// eachOf does something about each job that is named, see which.each.
 func eachOf(ctx context.Context, c *api.Client, word string, args []string,
 	do func(context.Context, *api.Client, *line) error) error {
 	if len(args) == 0 {
@@ -112,16 +112,11 @@ func eachOf(ctx context.Context, c *api.Client, word string, args []string,
 		}
 		jobs = append(jobs, arg)
 	}
-	lines, err := (&which{jobs: list(jobs), wide: true}).find(ctx, c)
+	numbers, err := given{"scontrol " + word + ": job", jobs}.list()
 	if err != nil {
 		return err
 	}
-	for i := range lines {
-		if failed := do(ctx, c, &lines[i]); failed != nil {
-			return failed
-		}
-	}
-	return nil
+	return (&which{jobs: numbers, wide: true}).each(ctx, c, do)
 }
 
 // requeue lets a job wait for its turn again.
@@ -159,8 +154,8 @@ func conflict(text string) error {
 }
 
 // keysOf are keys of jobs by the names that scontrol update has for them, in small letters.
-var keysOf = map[string]string{"timelimit": "time_limit", "jobname": "name", "name": "name", "priority": "priority",
-	"dependency": "after", "gres": "gpus", "numgpus": "gpus", "trespernode": "gpus"}
+var keysOf = map[string]string{"timelimit": "time_limit", "priority": "priority", "dependency": "after",
+	"gres": "gpus", "numgpus": "gpus", "trespernode": "gpus"}
 
 // update changes keys of a job.
 func update(ctx context.Context, c *api.Client, args []string) error {
@@ -213,9 +208,7 @@ func valueOf(name, value string) (any, error) {
 		return n, nil
 	case "after":
 		return nil, term.Refusedf("scontrol update: Dependency is not changed here; cancel the job and submit it again")
-	case "name":
-		return value, nil
 	}
-	return nil, term.Refusedf("scontrol update: %s is not changed here; want some of TimeLimit, JobName, Priority, "+
+	return nil, term.Refusedf("scontrol update: %s is not changed here; want some of TimeLimit, Priority, "+
 		"Gres", term.ShellWord(name))
 }

@@ -39,7 +39,11 @@ func (f *controlFlags) show(cmd *cobra.Command, c *api.Client, args []string) er
 }
 
 func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []string) error {
-	lines, err := (&which{jobs: list(numbers), wide: true}).find(cmd.Context(), c)
+	jobs, err := given{"scontrol show: job", numbers}.list()
+	if err != nil {
+		return err
+	}
+	lines, err := (&which{jobs: jobs, wide: true, all: true}).find(cmd.Context(), c)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func parseNames(text string) (cells []cell, err error) {
 		c := cell{width: 20}
 		if sized {
 			width, c.right = strings.CutPrefix(width, ".")
-			if c.width, err = strconv.Atoi(width); err != nil || c.width < 0 {
+			if c.width, err = parseWidth(width); err != nil {
 				return nil, term.Usagef("-O: %s, want NAME:WIDTH", term.ShellWord(one))
 			}
 		}
@@ -166,6 +166,13 @@ func parseNames(text string) (cells []cell, err error) {
 		cells = append(cells, c)
 	}
 	return cells, nil
+}
+
+// parseWidth reads the width of a column: a number, at most 9999 of which are used.
+func parseWidth(text string) (int, error) {
+	const most = 9999
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(min(n, most)), err
 }
 
 // fill writes a text in a width: cut, and filled up.
@@ -230,16 +237,16 @@ memory are written as N/A; ` + "`trainyard ps`" + ` says more.`,
 			if err != nil {
 				return err
 			}
+			w, err := newWhich(given{"squeue: -j", f.jobs}, given{"squeue: -u", f.users}, given{"squeue: -n", f.names},
+				given{"squeue: -t", f.states})
+			if err != nil {
+				return err
+			}
+			if w.me, w.wide, w.all = f.me, f.wide, true; len(f.states) == 0 {
+				w.states = map[state]bool{pending: true, running: true, completing: true}
+			}
 			queueUnused.note(cmd)
 			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
-				w := which{jobs: list(f.jobs), users: list(f.users), names: list(f.names), me: f.me, wide: f.wide,
-					states: map[state]bool{pending: true, running: true, completing: true}}
-				if len(f.states) > 0 {
-					var bad error
-					if w.states, bad = parseStates("-t", list(f.states)); bad != nil {
-						return bad
-					}
-				}
 				lines, failed := w.find(cmd.Context(), c)
 				if failed != nil {
 					return failed

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"slices"
@@ -14,14 +15,54 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
-// which says which jobs are meant. What is empty narrows nothing.
+// which says which jobs are meant. What is empty narrows nothing, and where all of it is empty no job is meant, unless
+// all says otherwise.
 type which struct {
+	all bool // where nothing else is given
+
 	jobs   []string // numbers: 12 is a job, or all of an array; 12_3, 12_[0-3]
 	users  []string
 	names  []string
 	me     bool
 	states map[state]bool // nil = all
 	wide   bool           // a line for each task
+}
+
+// given is a selector as given: its flag, for errors, and its values.
+type given struct {
+	flag   string
+	values []string
+}
+
+// list splits the values, by commas and spaces. A selector with nothing in it is an error: it often comes from a
+// variable that is not set, and none given means all.
+func (g given) list() (all []string, err error) {
+	if all = list(g.values); len(g.values) > 0 && len(all) == 0 {
+		return nil, term.Usagef("%s %s is empty, want one or more", g.flag, term.ShellWord(g.values[0]))
+	}
+	return all, nil
+}
+
+// newWhich reads selectors.
+func newWhich(jobs, users, names, states given) (w which, err error) {
+	for _, one := range []struct {
+		given
+		into *[]string
+	}{{jobs, &w.jobs}, {users, &w.users}, {names, &w.names}} {
+		if *one.into, err = one.list(); err != nil {
+			return which{}, err
+		}
+	}
+	words, err := states.list()
+	if err == nil && len(words) > 0 {
+		w.states, err = parseStates(states.flag, words)
+	}
+	return w, err
+}
+
+// nothing reports whether no job is meant.
+func (w *which) nothing() bool {
+	return !w.all && !w.me && w.states == nil && len(w.jobs)+len(w.users)+len(w.names) == 0
 }
 
 // fits returns which jobs an argument stands for.
@@ -54,8 +95,12 @@ func (w *which) passes(l *line) bool {
 		(len(w.names) == 0 || slices.Contains(w.names, l.name())) && (w.states == nil || w.states[l.state()])
 }
 
-// find returns the jobs that are meant, by number. Numbers that no job has are an error.
+// find returns the jobs that are meant, by number. Numbers that no job has are an error, with which the jobs of the
+// others are returned.
 func (w *which) find(ctx context.Context, c *api.Client) (found []line, err error) {
+	if w.nothing() {
+		return nil, nil
+	}
 	if failed := w.mine(ctx, c); failed != nil {
 		return nil, failed
 	}
@@ -67,9 +112,9 @@ func (w *which) find(ctx context.Context, c *api.Client) (found []line, err erro
 	if err != nil {
 		return nil, err
 	}
-	meant, err := w.meant(all.Jobs)
-	if err != nil {
-		return nil, err
+	meant, missing := w.meant(all.Jobs)
+	if meant == nil {
+		return nil, missing
 	}
 	for i := range all.Jobs {
 		if l := (line{Job: all.Jobs[i], node: nodes.Node}); (len(w.jobs) == 0 || meant[i]) && w.passes(&l) {
@@ -79,7 +124,24 @@ func (w *which) find(ctx context.Context, c *api.Client) (found []line, err erro
 	if !w.wide {
 		found = folded(found)
 	}
-	return found, nil
+	return found, missing
+}
+
+// each does something about each job that is meant, the others too where it fails for one, and returns all that went
+// wrong, the first of it with its exit code.
+func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context, *api.Client, *line) error) error {
+	lines, err := w.find(ctx, c)
+	wrong := []error{err}
+	for i := range lines {
+		if err = ctx.Err(); err == nil {
+			err = do(ctx, c, &lines[i])
+		}
+		wrong = append(wrong, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // mine adds the user who asks, where his jobs are meant.
@@ -98,9 +160,9 @@ func (w *which) mine(ctx context.Context, c *api.Client) error {
 	return err
 }
 
-// meant reports which of the jobs numbers stand for.
-func (w *which) meant(jobs []api.Job) ([]bool, error) {
-	meant := make([]bool, len(jobs))
+// meant reports which of the jobs numbers stand for, nil if one is no number. Numbers that no job has are an error.
+func (w *which) meant(jobs []api.Job) (meant []bool, missing error) {
+	meant = make([]bool, len(jobs))
 	for _, arg := range w.jobs {
 		one, err := fits(arg)
 		if err != nil {
@@ -113,11 +175,11 @@ func (w *which) meant(jobs []api.Job) ([]bool, error) {
 			}
 		}
 		if !found {
-			return nil, &term.CodedError{Code: term.ExitNotFound,
-				Err: fmt.Errorf("job %s: Invalid job id specified", term.ShellWord(arg))}
+			missing = errors.Join(missing, &term.CodedError{Code: term.ExitNotFound,
+				Err: fmt.Errorf("job %s: Invalid job id specified", term.ShellWord(arg))})
 		}
 	}
-	return meant, nil
+	return meant, missing
 }
 
 // folded makes one line of the tasks of an array that wait for the same.
