@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/driver/local/procs"
 )
 
 // installing are the flags that make a unit of systemd of serve.
@@ -30,13 +30,24 @@ func (f *installing) define(fs *pflag.FlagSet) {
 // asked reports whether one of the flags was given.
 func (f *installing) asked() bool { return f.install || f.show || f.remove }
 
-// run writes, prints or removes the unit: one of the machine as root, else one of the user.
-func (f *installing) run(cmd *cobra.Command, state string) error {
+// check names the flag that does not go with the others.
+func (f *installing) check(flags *serveFlags) error {
 	switch {
 	case f.remove && (f.install || f.show):
 		return term.Usagef("serve: --uninstall next to --install, want one of them")
 	case f.show && !f.install:
 		return term.Usagef("serve: --print is for --install")
+	case f.install && flags.restore != "":
+		return term.Usagef("serve: --install next to --restore, want one of them: the unit would restore at each " +
+			"start; restore first, by serve without --install")
+	}
+	return nil
+}
+
+// run writes, prints or removes the unit: one of the machine as root, else one of the user.
+func (f *installing) run(cmd *cobra.Command, flags *serveFlags) error {
+	if err := f.check(flags); err != nil {
+		return err
 	}
 	path, control, target, err := unitPlace()
 	if err != nil {
@@ -45,7 +56,7 @@ func (f *installing) run(cmd *cobra.Command, state string) error {
 	if f.remove {
 		return removeUnit(cmd, path, control)
 	}
-	text, err := unitText(cmd, state, target)
+	text, err := unitText(cmd, flags, target)
 	if err != nil {
 		return err
 	}
@@ -93,63 +104,89 @@ func removeUnit(cmd *cobra.Command, path, control string) error {
 	return nil
 }
 
-// unitText is the unit that serves as the flags say, from the folder that this was called in.
-func unitText(cmd *cobra.Command, state, target string) (string, error) {
+// unitText is the unit that serves as the flags say, which are checked as serve does.
+func unitText(cmd *cobra.Command, flags *serveFlags, target string) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.Getwd()
+	state, err := flags.folder(cmd)
 	if err != nil {
 		return "", err
 	}
-	if state, err = client.StateFolder(state); err == nil {
-		state, err = filepath.Abs(state)
-	}
-	if err != nil {
+	if _, err = flags.checked(cmd, state); err != nil {
 		return "", err
 	}
-	words := []string{program, "serve", "--state=" + state}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		switch list, several := flag.Value.(pflag.SliceValue); {
-		case flag.Name == "install" || flag.Name == "print" || flag.Name == "state":
-		case several:
-			for _, value := range list.GetSlice() {
-				words = append(words, "--"+flag.Name+"="+value)
-			}
-		default:
-			words = append(words, "--"+flag.Name+"="+flag.Value.String())
+	if flags.notify != "" {
+		if _, err = flags.notified(); err != nil {
+			return "", err
 		}
-	})
+	}
+	words, err := servedBy(cmd, program, state)
+	if err != nil {
+		return "", err
+	}
 	for i := range words {
-		if strings.ContainsAny(words[i], "\n\r\x00") {
-			return "", term.Usagef("serve: --install: %q has a line break, want none", words[i])
+		if words[i], err = unitWord(words[i], i > 0); err != nil {
+			return "", err
 		}
-		words[i] = unitWord(words[i], true)
 	}
-	// jobs outlive serve, in groups of processes of their own
+	path, err := unitWord("PATH="+os.Getenv("PATH"), false)
+	if err != nil {
+		return "", err
+	}
+	// Jobs outlive serve, in groups of processes of their own. These are given limits next to the group of serve, as
+	// cgroup v2 has no controllers below one that has processes. The unit runs in the home of its user, or in /.
 	return fmt.Sprintf(`[Unit]
 Description=Trainyard runs training jobs on the GPUs of this machine
 
 [Service]
 ExecStart=%s
-WorkingDirectory=%s
 Environment=%s
 Delegate=yes
+DelegateSubgroup=%s
 KillMode=process
 Restart=on-failure
 
 [Install]
 WantedBy=%s
-`, strings.Join(words, " "), strings.ReplaceAll(dir, "%", "%%"), unitWord("PATH="+os.Getenv("PATH"), false),
-		target), nil
+`, strings.Join(words, " "), path, procs.Subgroup, target), nil
 }
 
-// unitWord writes a word as systemd reads it, in a command where a dollar stands for itself or elsewhere.
-func unitWord(word string, command bool) string {
+// namesFile are the flags whose values are paths, by the folder that serve runs in.
+var namesFile = map[string]bool{"tls-cert": true, "tls-key": true, "variability": true, "profiles": true}
+
+// servedBy are the words of a command that serves as the flags say, from whatever folder.
+func servedBy(cmd *cobra.Command, program, state string) (words []string, err error) {
+	words = []string{program, "serve", "--state=" + state}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		value := flag.Value.String()
+		switch list, several := flag.Value.(pflag.SliceValue); {
+		case flag.Name == "install" || flag.Name == "print" || flag.Name == "state":
+			return
+		case several:
+			for _, one := range list.GetSlice() {
+				words = append(words, "--"+flag.Name+"="+one)
+			}
+			return
+		case value != "" && namesFile[flag.Name] || flag.Name == "notify" && strings.Contains(value, "/"):
+			absolute, failed := filepath.Abs(value)
+			value, err = absolute, errors.Join(err, failed)
+		}
+		words = append(words, "--"+flag.Name+"="+value)
+	})
+	return words, err
+}
+
+// unitWord writes a word as systemd reads it, in a command where a dollar stands for itself or elsewhere. A line break
+// would end the line of the unit, and is refused.
+func unitWord(word string, command bool) (string, error) {
+	if strings.ContainsAny(word, "\n\r\x00") {
+		return "", term.Usagef("serve: --install: %q has a line break, want none", word)
+	}
 	word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(word)
 	if command {
 		word = strings.ReplaceAll(word, "$", "$$")
 	}
-	return `"` + word + `"`
+	return `"` + word + `"`, nil
 }

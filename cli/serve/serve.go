@@ -65,7 +65,7 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 		Args: term.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unit.asked() {
-				return unit.run(cmd, f.state)
+				return unit.run(cmd, &f)
 			}
 			return f.serve(cmd)
 		},
@@ -91,22 +91,8 @@ it, or can write it or a folder on the way to it, and so is --group as root.`,
 
 // serve manages the folder until ctx ends.
 func (f *serveFlags) serve(cmd *cobra.Command) error {
-	if err := term.OnLinux("serve"); err != nil {
-		return err
-	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
-	f.keeps = cmd.Flags().Changed("keep")
-	if err := f.check(); err != nil {
-		return err
-	}
-	dir, err := client.StateFolder(f.state)
-	if err != nil {
-		return err
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	err = notOurs(access.CheckPath(dir))
+	dir, err := f.folder(cmd)
 	if err != nil {
 		return err
 	}
@@ -118,8 +104,8 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.Sinks, o.Decided = []eventlog.Sink{meter}, meter.Decided
 	if f.notify != "" {
-		if f.notify, err = exec.LookPath(f.notify); err != nil {
-			return term.Usagef("--notify: %w, want a program", err)
+		if f.notify, err = f.notified(); err != nil {
+			return err
 		}
 		n := newNotifier(f.notify, o.Log)
 		defer n.stop()
@@ -150,6 +136,34 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return nil
 	}
 	return err
+}
+
+// folder returns the absolute path of the folder to serve, once the flags and the way to it are found right.
+func (f *serveFlags) folder(cmd *cobra.Command) (string, error) {
+	if err := term.OnLinux("serve"); err != nil {
+		return "", err
+	}
+	f.keeps = cmd.Flags().Changed("keep")
+	if err := f.check(); err != nil {
+		return "", err
+	}
+	dir, err := client.StateFolder(f.state)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	return dir, notOurs(access.CheckPath(dir))
+}
+
+// notified returns the path of the program of --notify.
+func (f *serveFlags) notified() (string, error) {
+	path, err := exec.LookPath(f.notify)
+	if err != nil {
+		return "", term.Usagef("--notify: %w, want a program", err)
+	}
+	return path, nil
 }
 
 // folderOptions are the options of the manager of a folder, which is restored first if it is to be. What the command

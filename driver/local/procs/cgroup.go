@@ -21,7 +21,8 @@ import (
 //
 // It tries: a directory is made and removed again. No process is moved and no other group is touched. The answer
 // depends on where the process lives and what it may do, so whoever reopens a group later keeps the root the group was
-// made with. Under systemd the unit needs Delegate=yes, and KillMode=process if the groups are to outlive it.
+// made with. Under systemd the unit needs Delegate=yes, and KillMode=process if the groups are to outlive it. With
+// DelegateSubgroup=Subgroup the answer is the unit's own cgroup, where no process is, so that groups may have limits.
 func Root() string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -31,12 +32,24 @@ func Root() string {
 	if err != nil {
 		return ""
 	}
-	for _, dir := range ownDirs(string(mounts), string(own)) {
-		if usable(dir) {
-			return dir
+	for _, own := range ownDirs(string(mounts), string(own)) {
+		for _, dir := range rootsFor(own) {
+			if usable(dir) {
+				return dir
+			}
 		}
 	}
 	return ""
+}
+
+// rootsFor returns where groups of a process in a cgroup may be made, the best first: the unit around its Subgroup,
+// else its own.
+func rootsFor(own string) []string {
+	unit, name := filepath.Split(own)
+	if unit = filepath.Clean(unit); name == Subgroup && strings.HasSuffix(unit, ".service") {
+		return []string{unit, own}
+	}
+	return []string{own}
 }
 
 // IsCgroup reports whether dir is a directory of cgroup v2 by its own name, with no link on the way: a name that others

@@ -54,6 +54,20 @@ func TestOwnDirs(t *testing.T) {
 	}
 }
 
+// Ensure that groups are made next to the subgroup of a unit, and not above other cgroups.
+func TestRootsFor(t *testing.T) {
+	t.Parallel()
+	const unit = "/sys/fs/cgroup/system.slice/trainyard.service"
+	for own, want := range map[string][]string{
+		unit + "/" + Subgroup: {unit, unit + "/" + Subgroup}, unit: {unit}, unit + "/other": {unit + "/other"},
+		"/sys/fs/cgroup/" + Subgroup: {"/sys/fs/cgroup/" + Subgroup}, "/sys/fs/cgroup": {"/sys/fs/cgroup"},
+	} {
+		if got := rootsFor(own); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", own, got, want)
+		}
+	}
+}
+
 // Ensure that trying leaves nothing behind, and that a directory which is no cgroup is refused.
 func TestRoot(t *testing.T) {
 	root := Root()

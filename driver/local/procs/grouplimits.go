@@ -198,11 +198,13 @@ func (l *limiter) close() {
 	}
 }
 
-// Limit gives the group limits, before anything is started in it. The error says that there can be none here.
+// Limit gives the group limits, before anything is started in it. What one of its name that is gone has left is not
+// counted. The error says that there can be none here.
 func (g *Group) Limit(to Limits) error {
 	if to == (Limits{}) {
 		return nil
 	}
+	g.Unlimit()
 	root := ""
 	if g.dir != "" {
 		root = filepath.Dir(g.dir)

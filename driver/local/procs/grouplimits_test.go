@@ -58,6 +58,15 @@ func TestLimit(t *testing.T) {
 	if used, killed := g.Memory(); !killed || used < 48<<20 || used > 64<<20 {
 		t.Errorf("used %d bytes, killed %v, want it killed at 64 MiB", used, killed)
 	}
+	if g.limits.old { // its maker is gone, and it is made again
+		again := Open(root, g.name, g.cookie)
+		if err = again.Limit(Limits{CPUs: 1, Memory: 64 << 20}); err != nil {
+			t.Fatal(err)
+		}
+		if used, killed := again.Memory(); killed || used > 16<<20 {
+			t.Errorf("before anything ran: used %d bytes, killed %v, want what was before forgotten", used, killed)
+		}
+	}
 	if err = g.Close(); err != nil {
 		t.Error(err)
 	}
