@@ -22,7 +22,7 @@ func TestRunGoesByWhenItHappened(t *testing.T) {
 		up, gone         sched.Time // as recorded; heard of at 40 s and 90 s
 		start, end       sched.Time
 		run              time.Duration
-		between, stopped bool // it reports in between; it was asked to stop, at 70 s or, if early, before it was heard of
+		between, stopped bool // it reports in between; it was asked to stop, at 70 s or, if early, before it is known
 		early            bool
 	}{
 		{"at once", 0, 0, 40e9, 90e9, 50 * time.Second, false, false, false},
