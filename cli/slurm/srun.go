@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -49,7 +50,7 @@ func newSrun() *cobra.Command {
 signals on, and ends with the worst exit code. Elsewhere: submits the command as
 a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.`,
 		Example: `  srun --ntasks 2 python train.py
-  srun --gpus 1 --pty bash`,
+  srun --gpus 1 python train.py`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return term.Usagef("srun: no command, want COMMAND ARGUMENTS...")
@@ -60,10 +61,10 @@ a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.`,
 			if n, bad := strconv.Atoi(cmp.Or(f.nodes, "1")); bad != nil || n != 1 {
 				return term.Usagef("srun: --nodes %s, want 1: this is one machine", term.ShellWord(f.nodes))
 			}
+			runUnused.note(cmd)
 			if os.Getenv("SLURM_JOB_ID") != "" || os.Getenv("TRAINYARD_JOB_ID") != "" {
 				return f.step(cmd, args)
 			}
-			runUnused.note(cmd)
 			return f.job(cmd, args)
 		},
 	}
@@ -118,14 +119,24 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	if f.name != "" {
 		flags = append(flags, "--name", f.name)
 	}
+	if f.pty {
+		return noTerminal(width, args)
+	}
+	if f.output != "" {
+		flags = append(flags, "--output", f.output)
+	}
+	if f.errors != "" {
+		flags = append(flags, "--error", f.errors)
+	}
 	sub := func(args ...string) *exec.Cmd {
 		c := exec.CommandContext(cmd.Context(), program, args...)
 		c.Args[0] = "trainyard" // not a word of Slurm, as the link may be called
 		c.Dir, c.Stdin, c.Stdout, c.Stderr = f.dir, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return c
 	}
-	if n := max(f.tasks, f.perNode); n > 1 {
-		args = append([]string{program, "slurm", "srun", "--ntasks", strconv.Itoa(n)}, args...)
+	if n := max(f.tasks, f.perNode, 1); n > 1 || f.label {
+		args = append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
+			strconv.Itoa(n)}, args...)
 		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
 	}
 	submit := sub(append(append([]string{"submit", "--json"}, flags...), append([]string{"--"}, args...)...)...)
@@ -148,6 +159,16 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 		return errors.Join(cmd.Context().Err(), last.Run())
 	}
 	return ended(sub("wait", number).Run())
+}
+
+// noTerminal is the refusal of --pty outside a job, with the command that does it.
+func noTerminal(width string, args []string) error {
+	words := make([]string, len(args))
+	for i := range args {
+		words[i] = term.ShellWord(args[i])
+	}
+	return term.Refusedf("srun: --pty is not here outside a job; want `trainyard run --gpus %s --pty -- %s`", width,
+		strings.Join(words, " "))
 }
 
 // ended is the error of a command of ours that has said what is wrong.
@@ -247,6 +268,11 @@ func (s *step) start(args []string) error {
 		s.tasks = append(s.tasks, c)
 		go func() {
 			_ = c.Wait() // its state says how it ended
+			for _, to := range []io.Writer{c.Stdout, c.Stderr} {
+				if l, ok := to.(*labelled); ok {
+					l.flush()
+				}
+			}
 			s.ends <- i
 		}()
 	}
@@ -346,20 +372,34 @@ func (s *step) close() {
 
 // labelled writes lines with a label before each.
 type labelled struct {
-	to    *os.File
+	to    io.Writer
 	label string
 	rest  []byte
 }
 
-// Write writes the lines that are whole. What is left of the last is written with the next.
+// mostRest is how many bytes of a line wait for its end.
+const mostRest = 64 << 10
+
+// flush writes what is left of a line that has no end, with one.
+func (l *labelled) flush() {
+	if len(l.rest) > 0 {
+		_, _ = io.WriteString(l.to, l.label+string(l.rest)+"\n") // there is no one to report it to
+		l.rest = nil
+	}
+}
+
+// Write writes the lines that are whole. What is left of the last is written with the next, or once it is long.
 func (l *labelled) Write(b []byte) (int, error) {
 	l.rest = append(l.rest, b...)
 	for {
 		i := bytes.IndexByte(l.rest, '\n')
 		if i < 0 {
+			if len(l.rest) > mostRest {
+				l.flush()
+			}
 			return len(b), nil
 		}
-		if _, err := l.to.WriteString(l.label + string(l.rest[:i+1])); err != nil {
+		if _, err := io.WriteString(l.to, l.label+string(l.rest[:i+1])); err != nil {
 			return 0, err
 		}
 		l.rest = l.rest[i+1:]
