@@ -58,12 +58,14 @@ const patterns = "jxaAu%"
 const noArray = 1<<32 - 2
 
 // Expand returns the absolute path that a pattern of an OutputFile stands for: %j is the number of the job, %x its
-// name, %A the number of its array, or its own, %a its index in that, %u its user, %% a %. A digit in between is the
-// least width of a number, filled by zeros. A / in a name or user becomes _. A pattern in doubt stays as it is.
+// name, of a task that of its array, %A the number of its array, or its own, %a its index in that, %u its user, %% a %.
+// A digit in between is the least width of a number, filled by zeros. A / in a name or user becomes _. A pattern in
+// doubt stays as it is.
 func (t *Task) Expand(pattern string, id sched.JobID, spec *sched.JobSpec) string {
-	array, index := id, int64(noArray)
+	array, index, name := id, int64(noArray), spec.Name
 	if a := spec.Ties.Array; a.Size > 0 {
 		array, index = a.First(id), int64(a.Index)
+		name = strings.TrimSuffix(name, "_"+strconv.Itoa(int(a.Index)))
 	}
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -85,7 +87,7 @@ func (t *Task) Expand(pattern string, id sched.JobID, spec *sched.JobSpec) strin
 		case 'a':
 			fmt.Fprintf(&b, "%0*d", width, index)
 		case 'x':
-			b.WriteString(strings.ReplaceAll(spec.Name, "/", "_"))
+			b.WriteString(strings.ReplaceAll(name, "/", "_"))
 		case 'u':
 			b.WriteString(strings.ReplaceAll(spec.User, "/", "_"))
 		case '%':

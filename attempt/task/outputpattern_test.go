@@ -12,7 +12,7 @@ func TestExpand(t *testing.T) {
 	t.Parallel()
 	task := Task{Dir: "/lab"}
 	spec := &sched.JobSpec{Name: "a/b", User: "ann"}
-	array := &sched.JobSpec{Name: "n", Ties: sched.Ties{Array: sched.Array{Place: 2, Index: 9, Size: 3}}}
+	array := &sched.JobSpec{Name: "n_9", Ties: sched.Ties{Array: sched.Array{Place: 2, Index: 9, Size: 3}}}
 	for pattern, want := range map[string]string{
 		"out.txt":          "/lab/out.txt",
 		"/x/%j-%A-%a":      "/x/12-12-4294967294",
@@ -23,7 +23,7 @@ func TestExpand(t *testing.T) {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}
 	}
-	if got := task.Expand("%A_%3a.%j", 12, array); got != "/lab/10_009.12" {
+	if got := task.Expand("%x-%A_%3a.%j", 12, array); got != "/lab/n-10_009.12" {
 		t.Error(got)
 	}
 }

@@ -118,7 +118,7 @@ func asSize(text string) any {
 	n, err := strconv.ParseFloat(digits, 64)
 	power, known := map[string]int{"M": -1, "MiB": -1, "MB": -1, "": 0, "G": 0, "GiB": 0, "GB": 0, "T": 1, "TiB": 1,
 		"TB": 1}[text[len(digits):]]
-	if err != nil || !known {
+	if err != nil || !known || math.IsInf(n, 0) || math.IsNaN(n) {
 		return text
 	}
 	return json.Number(strconv.FormatFloat(math.Ldexp(n, 10*power), 'f', -1, 64))
@@ -131,7 +131,7 @@ func inAll(cmd *cobra.Command, job map[string]any, gpus int) {
 		if !cmd.Flags().Changed(flag) {
 			continue
 		}
-		if n, err := strconv.ParseFloat(fmt.Sprintf("%s", job[key]), 64); err == nil {
+		if n, err := strconv.ParseFloat(fmt.Sprintf("%s", job[key]), 64); err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
 			job[key] = n / float64(gpus)
 		}
 		if !cmd.Flags().Changed("limits") {

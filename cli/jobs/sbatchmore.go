@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"os/user"
@@ -155,7 +156,7 @@ func beginning(text string, now time.Time) (time.Duration, error) {
 		n, err := strconv.Atoi(strings.TrimSuffix(number, word))
 		unit, known := map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute,
 			"hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}[strings.TrimSuffix(word, "s")]
-		if !plus || err != nil || !known || n > 1<<20 {
+		if !plus || err != nil || !known || time.Duration(n) > math.MaxInt64/unit {
 			return 0, wrong
 		}
 		return time.Duration(n) * unit, nil
