@@ -131,7 +131,8 @@ func inAll(cmd *cobra.Command, job map[string]any, gpus int) {
 		if !cmd.Flags().Changed(flag) {
 			continue
 		}
-		if n, err := strconv.ParseFloat(fmt.Sprintf("%s", job[key]), 64); err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
+		n, err := strconv.ParseFloat(fmt.Sprintf("%s", job[key]), 64)
+		if err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
 			job[key] = n / float64(gpus)
 		}
 		if !cmd.Flags().Changed("limits") {
