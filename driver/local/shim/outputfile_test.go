@@ -78,8 +78,11 @@ func TestOutputFileReady(t *testing.T) {
 	o.Output = &UserOutput{File: filepath.Join(folder, "mine")}
 	p := begin(t, o)
 	conn := p.dial(1)
-	for !strings.Contains(text(t, o.Output.File), "up") {
-		time.Sleep(time.Millisecond)
+	for wrote := ""; !strings.Contains(wrote, "up"); time.Sleep(time.Millisecond) {
+		data, err := os.ReadFile(o.Output.File)
+		if wrote = string(data); err != nil && !errors.Is(err, os.ErrNotExist) { // it is made as the job starts
+			t.Fatal(err)
+		}
 	}
 	if err := conn.Stop(); err != nil {
 		t.Fatal(err)
