@@ -39,6 +39,7 @@ type recording struct {
 	log    *eventLog
 	events []byte // of the whole log, without its header
 	lives  int
+	cutOff int // calls in which a thread was killed
 }
 
 // settingsOf are keys under which jobs of a second are preempted.

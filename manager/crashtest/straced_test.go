@@ -33,7 +33,7 @@ type call struct {
 }
 
 // readCalls reads what strace recorded, in the order in which calls were left. An end of a thread is a call of its own,
-// "exited", whose result is its code.
+// "exited", whose result is its code. A call in which its thread was killed is left then, and has the result "?".
 func readCalls(path string) (calls []call, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,7 +59,11 @@ func readCalls(path string) (calls []call, err error) {
 			c.name, c.result = "exited", strings.Fields(text)[3]
 			text = ""
 		case strings.HasPrefix(text, "+++"):
-			continue
+			if _, inside := open[pid]; !inside {
+				continue
+			}
+			c, text = open[pid], texts[pid]+") = ?"
+			delete(open, pid)
 		case unfinished:
 			open[pid], texts[pid] = c, begun
 			continue
@@ -70,7 +74,7 @@ func readCalls(path string) (calls []call, err error) {
 		}
 		c.last, c.at = n, at
 		if text != "" && !strings.Contains(text, " = ") {
-			continue // its thread was killed in it: what is not left has done nothing that is known
+			text += ") = ?"
 		}
 		if text != "" && !c.parse(text) {
 			return nil, fmt.Errorf("%s:%d: cannot read %.200q...%q", path, n+1, text, text[max(0, len(text)-80):])
@@ -168,9 +172,10 @@ func (c *call) number(i int) int64 {
 	return n
 }
 
-func (c *call) failed() bool {
-	return strings.HasPrefix(c.result, "-1") || strings.HasPrefix(c.result, "?")
-}
+func (c *call) failed() bool { return strings.HasPrefix(c.result, "-1") }
+
+// cutOff says that the thread was killed in the call: no result is known, and what it is for may be done or not.
+func (c *call) cutOff() bool { return strings.HasPrefix(c.result, "?") }
 
 // effect is what a call did to a folder that is watched. Paths are relative to that.
 type effect struct {
@@ -181,6 +186,7 @@ type effect struct {
 	size        int64
 	first, last int
 	when        int64 // µs since 1970
+	maybe       bool  // the thread was killed in the call
 }
 
 type effectKind int
@@ -229,8 +235,12 @@ func watch(calls []call, base, only string) *watcher {
 		}
 	}
 	for i := range calls {
-		if !calls[i].failed() {
-			w.take(&calls[i])
+		switch c := &calls[i]; {
+		case c.failed():
+		case c.cutOff():
+			w.takeMaybe(c)
+		default:
+			w.take(c)
 		}
 	}
 	return w
@@ -287,6 +297,19 @@ func (w *watcher) take(c *call) {
 	}
 }
 
+// takeMaybe takes a call in which its thread was killed.
+func (w *watcher) takeMaybe(c *call) {
+	switch c.name {
+	case "execve", "dup2", "dup3", "clone", "clone3":
+	case "open", "creat":
+		w.makes(c, w.named(c, false, 0))
+	case "openat", "openat2":
+		w.makes(c, w.named(c, true, 0))
+	default:
+		w.changes(c)
+	}
+}
+
 // attemptIn reads a run directory.
 func attemptIn(dir string) (a attempt, is bool) {
 	var err error
@@ -320,9 +343,15 @@ func (w *watcher) opens(c *call) {
 	if strings.Contains(flags, "O_DIRECTORY") || !strings.Contains(flags, "O_CREAT") {
 		w.folders[[2]int{w.leader(c.pid), fd}] = path
 	}
-	if path = w.relative(c, "", path); path == "" || path == "." {
+	w.makes(c, w.relative(c, "", path))
+}
+
+// makes: to open a file may make or empty it.
+func (w *watcher) makes(c *call, path string) {
+	if path == "" || path == "." {
 		return
 	}
+	flags := strings.Join(c.args, " ")
 	if strings.Contains(flags, "O_CREAT") {
 		w.add(c, effect{kind: makesFile, path: path})
 	}
@@ -332,7 +361,7 @@ func (w *watcher) opens(c *call) {
 }
 
 func (w *watcher) add(c *call, e effect) {
-	e.first, e.last, e.when = c.first, c.last, c.at
+	e.first, e.last, e.when, e.maybe = c.first, c.last, c.at, c.cutOff()
 	w.effects = append(w.effects, e)
 }
 
@@ -392,7 +421,9 @@ func (w *watcher) fills(c *call) {
 		if c.name == "pwrite64" {
 			e.at = c.number(3)
 		}
-		e.data = e.data[:min(int64(len(e.data)), done)]
+		if !c.cutOff() {
+			e.data = e.data[:min(int64(len(e.data)), done)]
+		}
 		w.add(c, e)
 	case "ftruncate":
 		w.add(c, effect{kind: resizes, path: path, size: c.number(1)})
