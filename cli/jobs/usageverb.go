@@ -159,6 +159,9 @@ func (f *usageFlags) row(doc *api.Usage, r *api.UsageRow) (row []string) {
 		if f.csv {
 			return strconv.FormatFloat(x, 'f', -1, 64)
 		}
+		if x > 0 && x < 1 { // an hour has 3600 s: two digits would say of jobs of seconds that they used nothing
+			return strconv.FormatFloat(x, 'f', 4, 64)
+		}
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
 	row = append(row, strconv.Itoa(r.Jobs))
