@@ -25,19 +25,19 @@ import (
 
 // batchFlags are the options of Slurm's sbatch that mean something here, as written.
 type batchFlags struct {
-	name, gpus, gres, perNode, limit, signal, array, dir, nodes, after string
-	output, errors, openMode                                           string
-	parsable                                                           bool
+	name, gpus, gres, perNode, perTask, limit, signal, array, dir, nodes, after string
+	output, errors, openMode                                                    string
+	parsable, wait                                                              bool
 	batchMore
+	batchRoom
 }
 
 // ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
-var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "",
-	"cpus-per-task": "c", "exclude": "x",
-	"gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "",
-	"mem-per-gpu": "", "nodelist": "w", "ntasks-per-gpu": "", "partition": "p", "qos": "q",
-	"reservation": "", "wckey": "", "licenses": "L", "hint": "", "distribution": "m", "threads-per-core": "",
-	"mincpus": "", "tmp": "", "clusters": "M", "profile": "", "switches": "", "bb": "", "gpu-freq": ""}
+var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "exclude": "x",
+	"gpu-bind": "", "mail-type": "", "mail-user": "", "nodelist": "w", "ntasks-per-gpu": "", "partition": "p",
+	"qos": "q", "reservation": "", "wckey": "", "licenses": "L", "hint": "", "distribution": "m",
+	"threads-per-core": "",
+	"mincpus":          "", "tmp": "", "clusters": "M", "profile": "", "switches": "", "bb": "", "gpu-freq": ""}
 
 // define adds the options to a set.
 func (f *batchFlags) define(fs *pflag.FlagSet) {
@@ -46,6 +46,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.gpus, "gpus", "G", "", "`N` GPUs or slots, or TYPE:N (default: 1)")
 	fs.StringVar(&f.gres, "gres", "", "the same as `gpu:N`")
 	fs.StringVar(&f.perNode, "gpus-per-node", "", "the same as `N`: there is one node")
+	fs.StringVar(&f.perTask, "gpus-per-task", "", "`N` GPUs for each of --ntasks")
 	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` after which it is ended, as minutes or D-HH:MM:SS")
 	fs.StringVar(&f.signal, "signal", "", "`[B:]SIG@S`: the signal that asks it to save, S seconds before its end")
 	fs.StringVarP(&f.array, "array", "a", "", "a job for each of these `NUMBERS`, as in 0-7 or 1,3,5-9:2")
@@ -57,7 +58,9 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
 	fs.StringVar(&f.openMode, "open-mode", "", "`MODE`: append, or truncate at each start (default: at the first)")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
+	fs.BoolVarP(&f.wait, "wait", "W", false, "wait until it is done, and exit with its code")
 	f.batchMore.define(fs)
+	f.batchRoom.define(fs)
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's
 	for _, name := range []string{"requeue", "exclusive"} {
 		fs.Bool(name, false, "")
@@ -74,21 +77,21 @@ func newSbatch() *cobra.Command {
 	var to client.Target
 	var once client.Once
 	cmd := &cobra.Command{
-		Use:   "sbatch [OPTIONS] SCRIPT [ARGUMENTS...]",
+		Use:   "sbatch [OPTIONS] [SCRIPT [ARGUMENTS...]]",
 		Short: "Submit a script written for Slurm",
 		Long: `Hands a script in as a job, with what its #SBATCH lines ask for: job name, GPUs,
 time, signal, array, folder. Options here go before those lines. Other options
 of sbatch are passed over, and reported. The script is run where it stands, by
 what its first line names, as it is when it starts, with the variables of this
-shell (docs/guide/jobs.md). Its output is in slurm-%j.out where it runs on this
-machine, and kept for ` + "`trainyard logs`" + `. squeue and scancel are names of
-ps and cancel.`,
+shell (docs/guide/jobs.md). Without SCRIPT it is read from standard input.
+Its output is in slurm-%j.out where it runs on this machine, and kept for
+` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
 		Example: `  trainyard sbatch --gpus 2 train.sh
   trainyard squeue
   trainyard scancel 3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && !cmd.Flags().Changed("wrap") {
-				return term.Usagef("sbatch: no script, want SCRIPT ARGUMENTS...; see `%s --help`", cmd.CommandPath())
+			if len(args) == 0 && !cmd.Flags().Changed("wrap") && isTerminal(cmd) {
+				return noScript(cmd)
 			}
 			if err := once.Check(cmd); err != nil {
 				return err
@@ -105,7 +108,7 @@ ps and cancel.`,
 					return err
 				}
 				fmt.Fprint(cmd.ErrOrStderr(), from.took)
-				return writeBatch(cmd, &doc, asked.parsable)
+				return cmp.Or(writeBatch(cmd, &doc, asked.parsable), asked.await(cmd, c, &doc))
 			})(cmd, args)
 		},
 	}
@@ -137,8 +140,11 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 	if err != nil {
 		return s, f, err
 	}
-	if f.wrapped {
+	switch {
+	case f.wrapped:
 		args = []string{"wrap"}
+	case len(args) == 0:
+		args = []string{standardInput}
 	}
 	fs := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
 	f.define(fs)
@@ -150,6 +156,7 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 				"such as --gpus=2", args[0], l.number, strings.Join(l.words, " ")))
 		}
 	}
+	f.override(cmd.Flags(), fs)
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if fs.Lookup(flag.Name) != nil {
 			_ = fs.Set(flag.Name, flag.Value.String())
@@ -160,6 +167,10 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
+	if bad := f.contradicts(fs); bad != nil {
+		return s, f, term.Usagef("sbatch: %s: %w", args[0], bad)
+	}
+	f.noteLimits(cmd)
 	warnSrun(cmd, filepath.Base(args[0]), text)
 	path, err := filepath.Abs(args[0])
 	if err != nil {
@@ -169,9 +180,8 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 	f.exports(from)
 	env, err := from.taken(cmd)
 	if err == nil {
-		s, err = f.submission(path, f.command(run, path, args[1:]), env != nil)
+		s, err = f.job(run, path, args[1:], env != nil)
 	}
-
 	if err != nil {
 		return s, f, term.Usagef("sbatch: %s: %w", args[0], err)
 	}
@@ -279,7 +289,7 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 		}
 		job["array"] = f.array
 	}
-	if bad := f.set(job, env, time.Now()); bad != nil {
+	if bad := cmp.Or(f.set(job, env, time.Now()), f.ask(job, env, cmp.Or(f.tasks, f.tasksPerNode), gpus)); bad != nil {
 		return s, bad
 	}
 	var b bytes.Buffer
@@ -288,6 +298,18 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	err = e.Encode(map[string]any{"jobs": []any{job}})
 	s.File = b.String()
 	return s, err
+}
+
+// job is submission for the script at path, or the text in its place.
+func (f *batchFlags) job(run []string, path string, args []string, inherit bool) (s api.Submission, err error) {
+	command, err := f.command(run, path, args)
+	if err != nil {
+		return s, err
+	}
+	if f.typed != "" {
+		path = "sbatch" // as Slurm names it
+	}
+	return f.submission(path, command, inherit)
 }
 
 // jobName is the name that was asked for, else that of the script. A name is no number: that would be one of a job.
@@ -302,7 +324,7 @@ func (f *batchFlags) jobName(script string) string {
 	return name
 }
 
-// width is the number of GPUs that are asked for in one of three ways.
+// width is the number of GPUs that are asked for in one of four ways.
 func (f *batchFlags) width() (int, error) {
 	text := f.gpus
 	if text == "" {
@@ -313,11 +335,15 @@ func (f *batchFlags) width() (int, error) {
 			text = strings.TrimPrefix(of, ":")
 		}
 	}
+	times := 1
+	if text == "" && f.perTask != "" {
+		text, times = f.perTask, max(f.tasks, f.tasksPerNode, 1)
+	}
 	if text == "" {
 		return 1, nil
 	}
 	n, err := strconv.Atoi(text[strings.LastIndexByte(text, ':')+1:])
-	if err != nil || n < 1 {
+	if n *= times; err != nil || n < 1 {
 		return 0, fmt.Errorf("%s GPUs, want a number > 0, or TYPE:N", text)
 	}
 	return n, nil

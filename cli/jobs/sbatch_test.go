@@ -43,7 +43,7 @@ func TestSbatch(t *testing.T) {
 ## SBATCH --gpus=8
 #SBATCH --signal=B:USR1@90
 #SBATCH --mem=64G -c 8
-#SBATCH --requeue
+#SBATCH --requeue -p gpu
 
   srun python train.py
 #SBATCH --gpus=7
@@ -59,9 +59,12 @@ func TestSbatch(t *testing.T) {
 		j.Task.Env["SLURM_JOB_NAME"] != "my-net" {
 		t.Errorf("%+v", j)
 	}
-	if !strings.HasPrefix(said, "trainyard: warning: --mem is passed over\ntrainyard: warning: --cpus-per-task is "+
-		"passed over\n") || !strings.HasSuffix(said, "train.sh calls srun, which is not in PATH: "+
-		"`trainyard slurm-links FOLDER` makes it\n") {
+	if j.Spec.CPUs != 4 || j.Spec.MemoryGB != 32 {
+		t.Errorf("%g CPUs and %g GB for each GPU, want 4 and 32", j.Spec.CPUs, j.Spec.MemoryGB)
+	}
+	if !strings.HasPrefix(said, "trainyard: warning: --partition is passed over\n") ||
+		!strings.HasSuffix(said, "train.sh calls srun, which is not in PATH: "+
+			"`trainyard slurm-links FOLDER` makes it\n") {
 		t.Errorf("said %q", said)
 	}
 	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J",
@@ -81,21 +84,30 @@ func TestSbatch(t *testing.T) {
 // Ensure that what cannot be done is refused, with what is wanted.
 func TestSbatchRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"--dependency=after:3":   "after is not known here",
-		"--dependency=afterok":   `job "", want its number`,
-		"--dependency=afterok:a": `job "a", want its number`,
-		"-N 2":                   "--nodes 2, want 1",
-		"--gpus=0":               "0 GPUs, want a number > 0",
-		"--gres=gpu:many":        "many GPUs, want a number > 0",
-		"--time=soon":            "--time soon, want minutes, HH:MM:SS",
-		"--time=0":               "--time 0, want",
-		"--signal=USR1@soon":     "want [B:]SIG@SECONDS",
-		"--signal=KILL@5":        "KILL",
-		"--array=5-1":            `--array "5-1", want numbers`,
-		"--array=0-9999999":      "want numbers",
-		"--array=0-3%0":          "want numbers",
-		"--hetjob":               ":1: #SBATCH --hetjob: not understood",
-		"train.py":               "not understood",
+		"--dependency=after:3":            "after is not known here",
+		"--dependency=afterok":            `job "", want its number`,
+		"--dependency=afterok:a":          `job "a", want its number`,
+		"-N 2":                            "--nodes 2, want 1",
+		"--gpus=0":                        "0 GPUs, want a number > 0",
+		"--gres=gpu:many":                 "many GPUs, want a number > 0",
+		"--time=soon":                     "--time soon, want minutes, HH:MM:SS",
+		"--time=0":                        "--time 0, want",
+		"--signal=USR1@soon":              "want [B:]SIG@SECONDS",
+		"--signal=KILL@5":                 "KILL",
+		"--array=5-1":                     `--array "5-1", want numbers`,
+		"--array=0-9999999":               "want numbers",
+		"--array=0-3%0":                   "want numbers",
+		"--mem=4x":                        "--mem 4x, want a size",
+		"--mem-per-cpu=1.5G":              "--mem-per-cpu 1.5G, want a size",
+		"--mem=1 --mem-per-gpu=":          "--mem next to --mem-per-gpu, want one of them",
+		"-c 0":                            "--cpus-per-task 0, want a number from 1",
+		"--cpus-per-gpu=-1":               "--cpus-per-gpu -1, want a number from 1",
+		"-c 2 --cpus-per-gpu=2":           "--cpus-per-task next to --cpus-per-gpu, want one of them",
+		"--gpus-per-task=none":            "none GPUs, want a number > 0",
+		"-b now+9000000000":               "want a time within a year",
+		"-b now+9223372036854775807weeks": "want a time as now+1hour",
+		"--hetjob":                        ":1: #SBATCH --hetjob: not understood",
+		"train.py":                        "not understood",
 	} {
 		if _, _, err := batchOf(t, "#SBATCH "+line+"\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)

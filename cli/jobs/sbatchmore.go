@@ -3,7 +3,6 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"os/user"
@@ -16,15 +15,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
-	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
 // batchMore are options of sbatch that say how a job is submitted and started.
 type batchMore struct {
 	wrap, begin, export, kill string
+	typed                     string // the script, where it was read from standard input
 	nice                      int
 	tasks, tasksPerNode       int
 	hold, stays, wrapped      bool
@@ -146,43 +145,14 @@ func arrayVariables(text string, env map[string]string) error {
 
 // beginning returns how far away a first time of start is, as Slurm writes it; 0 if it is over.
 func beginning(text string, now time.Time) (time.Duration, error) {
-	wrong := fmt.Errorf("--begin %s, want a time as now+1hour, 16:00 or 2026-01-31T16:00", text)
-	if rest, relative := strings.CutPrefix(text, "now"); relative {
-		if rest == "" {
-			return 0, nil
-		}
-		number, plus := strings.CutPrefix(rest, "+")
-		word := strings.TrimLeft(number, "0123456789")
-		n, err := strconv.Atoi(strings.TrimSuffix(number, word))
-		unit, known := map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute,
-			"hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}[strings.TrimSuffix(word, "s")]
-		if !plus || err != nil || !known || time.Duration(n) > math.MaxInt64/unit {
-			return 0, wrong
-		}
-		return time.Duration(n) * unit, nil
+	at, err := task.ParseSlurmMoment(text, now, false)
+	if err != nil {
+		return 0, fmt.Errorf("--begin %w", err)
 	}
-	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	words := map[string]time.Time{"tomorrow": midnight.AddDate(0, 0, 1), "midnight": midnight.AddDate(0, 0, 1),
-		"noon": midnight.Add(12 * time.Hour), "today": now}
-	at, known := words[text]
-	for _, layout := range []string{"15:04", "15:04:05"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			at, known = midnight.Add(time.Duration(t.Hour())*time.Hour+time.Duration(t.Minute())*time.Minute+
-				time.Duration(t.Second())*time.Second), true
-			if at.Before(now) {
-				at = at.AddDate(0, 0, 1)
-			}
-		}
+	if after := at.Sub(now).Round(time.Second); after <= jobfile.MaxDelay {
+		return max(after, 0), nil
 	}
-	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			at, known = t, true
-		}
-	}
-	if !known {
-		return 0, wrong
-	}
-	return max(at.Sub(now), 0).Round(time.Second), nil
+	return 0, fmt.Errorf("--begin %s, want a time within a year", text)
 }
 
 // submit submits the jobs of a script, after those of the same name where that is asked for, and holds them.
@@ -245,24 +215,4 @@ func warnSrun(cmd *cobra.Command, name string, text []byte) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s calls srun, which is not in PATH: `trainyard "+
 			"slurm-links FOLDER` makes it\n", name)
 	}
-}
-
-// text returns the script that args name, or one of the command that is given in its place.
-func (f *batchMore) text(cmd *cobra.Command, args []string) (text []byte, err error) {
-	const mostScript = 1 << 20
-	if f.wrapped = cmd.Flags().Changed("wrap"); !f.wrapped {
-		return strictyaml.ReadFile(args[0], mostScript)
-	}
-	if len(args) > 0 {
-		return nil, term.Usagef("sbatch: %s next to --wrap, want one of them", term.ShellWord(args[0]))
-	}
-	return []byte("#!/bin/sh\n" + cmd.Flags().Lookup("wrap").Value.String()), nil
-}
-
-// command is what the job runs: the script by its interpreter, or the command in its place.
-func (f *batchMore) command(run []string, path string, args []string) []string {
-	if f.wrapped {
-		return []string{"/bin/sh", "-c", f.wrap}
-	}
-	return append(append(run, path), args...)
 }

@@ -32,9 +32,9 @@ func Arguments(args []string) []string {
 }
 
 // Code returns the exit code of a program called by a name that ended with code: words of Slurm know one for what
-// cannot be done, but srun, whose code is that of what it ran.
+// cannot be done, but srun and sbatch --wait, whose code is that of what they ran.
 func Code(name string, code int) int {
-	if word := filepath.Base(name); code == 0 || word == "srun" || !slices.Contains(words, word) {
+	if word := filepath.Base(name); code == 0 || word == "srun" || word == "sbatch" || !slices.Contains(words, word) {
 		return code
 	}
 	return 1

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 )
 
 // accountUnused means nothing here.
-var accountUnused = unused{"starttime/S", "endtime/E", "partition/r", "accounts/A", "qos/q", "clusters/M", "units",
+var accountUnused = unused{"partition/r", "accounts/A", "qos/q", "clusters/M", "units",
 	"allocations/X!", "allusers/a!", "duplicates/D!", "noconvert!", "array!", "whole-hetjob", "verbose/v!",
 	"local!", "truncate/T!"}
 
@@ -66,6 +68,7 @@ func accountState(l *line) string {
 type accountFlags struct {
 	to                                 client.Target
 	jobs, users, names, states, format []string
+	from, until                        string
 	parsable, trailing, noHeader       bool
 }
 
@@ -89,13 +92,17 @@ none for steps. ` + "`trainyard usage`" + ` sums what they took.`,
 				return err
 			}
 			w.all = true
+			span, err := f.span(time.Now())
+			if err != nil {
+				return err
+			}
 			accountUnused.note(cmd)
 			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 				lines, failed := w.find(cmd.Context(), c)
 				if failed != nil {
 					return failed
 				}
-				return term.WriteText(cmd.OutOrStdout(), f.text(chosen, lines))
+				return term.WriteText(cmd.OutOrStdout(), f.text(chosen, slices.DeleteFunc(lines, span.lacks)))
 			})(cmd, args)
 		},
 	}
@@ -106,11 +113,42 @@ none for steps. ` + "`trainyard usage`" + ` sums what they took.`,
 	fs.StringArrayVar(&f.names, "name", nil, "jobs with these `NAMES`")
 	fs.StringArrayVarP(&f.states, "state", "s", nil, "jobs in `STATES`")
 	fs.StringArrayVarP(&f.format, "format", "o", nil, "`FIELDS`, as JobID,State,ExitCode")
+	fs.StringVarP(&f.from, "starttime", "S", "", "jobs that were not done at `TIME`, as now-1day, 16:00, 2026-01-31")
+	fs.StringVarP(&f.until, "endtime", "E", "", "jobs that were submitted before `TIME`")
 	fs.BoolVarP(&f.parsable, "parsable2", "P", false, "fields with | between them")
 	fs.BoolVarP(&f.trailing, "parsable", "p", false, "fields with | behind each")
 	fs.BoolVarP(&f.noHeader, "noheader", "n", false, "no titles")
 	accountUnused.define(fs)
 	return cmd
+}
+
+// span is a stretch of time; a zero end is open.
+type span struct{ from, until time.Time }
+
+// span is the stretch of time that is asked for.
+func (f *accountFlags) span(now time.Time) (s span, err error) {
+	for _, one := range []struct {
+		flag, text string
+		into       *time.Time
+	}{{"-S", f.from, &s.from}, {"-E", f.until, &s.until}} {
+		if one.text == "" {
+			continue
+		}
+		if *one.into, err = task.ParseSlurmMoment(one.text, now, true); err != nil {
+			return s, term.Usagef("sacct: %s %w", one.flag, err)
+		}
+	}
+	if !s.until.IsZero() && s.until.Before(s.from) {
+		return s, term.Usagef("sacct: -E %s is before -S %s, want it after that", f.until, f.from)
+	}
+	return s, nil
+}
+
+// lacks reports whether a job was done before the stretch, or submitted after it.
+func (s span) lacks(l line) bool {
+	submitted, _ := time.Parse(time.RFC3339Nano, l.Submitted)
+	ended, err := time.Parse(time.RFC3339Nano, l.Ended)
+	return err == nil && ended.Before(s.from) || !s.until.IsZero() && submitted.After(s.until)
 }
 
 // fields are those that are asked for.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 )
@@ -36,8 +35,8 @@ type runFlags struct {
 
 // runUnused means nothing here.
 var runUnused = unused{"partition/p", "account/A", "qos/q", "comment", "wckey", "unbuffered/u!", "exclusive!",
-	"overlap!", "exact!", "cpus-per-task/c", "cpu-bind", "mem", "mem-per-cpu", "mem-per-gpu", "mem-bind", "mpi",
-	"gpu-bind", "gpus-per-task", "ntasks-per-gpu", "cpus-per-gpu", "distribution/m", "hint", "kill-on-bad-exit/K",
+	"overlap!", "exact!", "cpu-bind", "mem-bind", "mpi",
+	"gpu-bind", "gpus-per-task", "ntasks-per-gpu", "distribution/m", "hint", "kill-on-bad-exit/K",
 	"wait/W", "open-mode", "quiet/Q!", "verbose/v!", "nodelist/w", "exclude/x", "constraint/C", "export",
 	"accel-bind", "threads-per-core", "network", "slurmd-debug", "input/i"}
 
@@ -48,7 +47,8 @@ func newSrun() *cobra.Command {
 		Short: "Run a command as tasks of a job, as Slurm's srun does",
 		Long: `In a job: runs the command --ntasks times, each with its SLURM_PROCID, passes
 signals on, and ends with the worst exit code. Elsewhere: submits the command as
-a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.`,
+a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.
+With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 		Example: `  srun --ntasks 2 python train.py
   srun --gpus 1 python train.py`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -63,6 +63,7 @@ a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.`,
 			}
 			runUnused.note(cmd)
 			if os.Getenv("SLURM_JOB_ID") != "" || os.Getenv("TRAINYARD_JOB_ID") != "" {
+				roomOptions.note(cmd)
 				return f.step(cmd, args)
 			}
 			return f.job(cmd, args)
@@ -85,6 +86,7 @@ a job, shows what it writes, and ends with its exit code; Ctrl-C cancels it.`,
 	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` after which a job is ended, as minutes or D-HH:MM:SS")
 	fs.BoolVar(&f.pty, "pty", false, "with a terminal")
 	runUnused.define(fs)
+	roomOptions.define(fs)
 	return cmd
 }
 
@@ -104,23 +106,12 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	width, err := f.width()
+	flags, err := f.asked(cmd)
 	if err != nil {
 		return err
 	}
-	flags := []string{"--gpus", width}
-	if f.limit != "" {
-		most, bad := task.ParseSlurmTime(f.limit)
-		if bad != nil {
-			return term.Usagef("srun: %w", bad)
-		}
-		flags = append(flags, "--time", most.String())
-	}
-	if f.name != "" {
-		flags = append(flags, "--name", f.name)
-	}
 	if f.pty {
-		return noTerminal(width, args)
+		return f.terminal(program, flags, args)
 	}
 	if f.output != "" {
 		flags = append(flags, "--output", f.output)
@@ -159,16 +150,6 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 		return errors.Join(cmd.Context().Err(), last.Run())
 	}
 	return ended(sub("wait", number).Run())
-}
-
-// noTerminal is the refusal of --pty outside a job, with the command that does it.
-func noTerminal(width string, args []string) error {
-	words := make([]string, len(args))
-	for i := range args {
-		words[i] = term.ShellWord(args[i])
-	}
-	return term.Refusedf("srun: --pty is not here outside a job; want `trainyard run --gpus %s --pty -- %s`", width,
-		strings.Join(words, " "))
 }
 
 // ended is the error of a command of ours that has said what is wrong.
