@@ -3,6 +3,7 @@ package crashtest
 import (
 	"fmt"
 	"io"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,12 +133,14 @@ func TestPromise08StaleManagerCannotAct(t *testing.T) {
 	}
 	defer old.Close()
 	stale.signal(syscall.SIGSTOP)
-	answered := make(chan error, 1)
+	answered, asked := make(chan error, 1), make(chan struct{})
 	go func() {
-		_, err := old.Submit(t.Context(), d.submission("jobs: [{name: ghost, command: ['true']}]"))
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { close(asked) }})
+		_, err := old.Submit(ctx, d.submission("jobs: [{name: ghost, command: ['true']}]"))
 		answered <- err
 	}()
-	time.Sleep(100 * time.Millisecond) // it is asked while its socket is the folder's
+	<-asked // while its socket is the folder's
 	refused := d.serve("")
 	if !refused.within(patience) || refused.cmd.ProcessState.ExitCode() != exitConflict ||
 		!strings.Contains(refused.stderr.String(), "in use") {

@@ -88,8 +88,10 @@ func TestMarkIsDoubted(t *testing.T) {
 		"forks to come":         {last: now.last, forks: now.forks * 2, ticks: now.ticks},
 		"pids far away":         {last: 1, forks: now.forks, ticks: now.ticks},
 	} {
-		_, near := m.near()
-		if near && !(name == "pids far away" && now.last < fewForks) {
+		if name == "pids far away" && now.last < fewForks {
+			continue // numbers have just started from below: it is near
+		}
+		if _, near := m.near(); near {
 			t.Errorf("%s: taken as near", name)
 		}
 		all, err := scan("", m)
