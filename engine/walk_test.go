@@ -51,6 +51,13 @@ func TestCrowdAgreesWithWholePass(t *testing.T) {
 	}
 }
 
+// Ensure the same where jobs of more widths wait than walks go through one by one, and no one is evicted.
+func TestWidthsAgreeWithWholePass(t *testing.T) {
+	for seed := range uint64(cases(t, 60)) {
+		checkTwins(t, newWidths(seed))
+	}
+}
+
 func checkTwins(t *testing.T, w *world) {
 	t.Helper()
 	if !twinsDiffer(w) {
@@ -81,6 +88,29 @@ func newCrowd(seed uint64) *world {
 		spec := sched.JobSpec{Name: fmt.Sprintf("j%03d", i), Submit: at,
 			GPUs: sched.Rigid(pick(r, 1, 1, 1, 2, 4, 8, 12, 16, 20, 32)),
 			User: pick(r, "ann", "bob"), Model: pick(r, "m", "vgg19")}
+		w.jobs = append(w.jobs, trace.Job{Spec: spec, Duration: time.Second * time.Duration(pick(r, 2, 5, 10, 20, 60))})
+	}
+	return w
+}
+
+// newWidths draws a world of nodes of one or two types and of gangs of a hundred widths, many of which wait, under a
+// system that evicts no one and reserves nothing.
+func newWidths(seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 3))
+	w := newWorld(seed)
+	for more := seed; w.system.preempt || w.system.admit != "" || w.system.keepOrder; {
+		more += 1 << 32
+		w = newWorld(more)
+	}
+	w.jobs, w.inject, w.pools, w.share = nil, nil, nil, 0
+	for i := range w.nodes {
+		w.nodes[i].GPUs *= 8
+	}
+	at := sched.Time(0)
+	for i := range 400 {
+		at += second * sched.Time(r.IntN(4)*r.IntN(2))
+		spec := sched.JobSpec{Name: fmt.Sprintf("j%03d", i), Submit: at, GPUs: sched.Rigid(1 + r.IntN(1+r.IntN(100))),
+			User: pick(r, "ann", "bob"), Model: pick(r, "m", "vgg19"), Types: sched.TypeSet(r.IntN(1 << len(w.types)))}
 		w.jobs = append(w.jobs, trace.Job{Spec: spec, Duration: time.Second * time.Duration(pick(r, 2, 5, 10, 20, 60))})
 	}
 	return w

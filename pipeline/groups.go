@@ -18,6 +18,7 @@ type groups struct {
 	shapes  []shape
 	known   map[shapeKey]int32
 	recent  [16]recent // by width: most jobs differ in it alone
+	widths  widths
 }
 
 // none is the absence of a group.
@@ -167,6 +168,9 @@ func (gs *groups) add(jobs []entry, id sched.JobID) {
 	}
 	g.heap = append(g.heap, id)
 	g.up(jobs, len(g.heap)-1)
+	if gs.widths.on && k.shape != sched.None && g.heap[0] == id {
+		gs.widths.touch(gs, jobs, i)
+	}
 }
 
 // find returns the group of k, which is made if it is new.
@@ -206,14 +210,17 @@ func (gs *groups) remove(jobs []entry, id sched.JobID) {
 	if last == 0 {
 		gs.delist(x.group)
 	}
+	at := x.group
 	x.group = sched.None
-	if i == last {
-		return
+	if i != last {
+		g.heap[i] = moved
+		jobs[moved].pos = int32(i)
+		if !g.up(jobs, i) {
+			g.down(jobs, i)
+		}
 	}
-	g.heap[i] = moved
-	jobs[moved].pos = int32(i)
-	if !g.up(jobs, i) {
-		g.down(jobs, i)
+	if i == 0 && gs.widths.on && g.shape != sched.None {
+		gs.widths.touch(gs, jobs, at)
 	}
 }
 
@@ -227,6 +234,7 @@ func (gs *groups) empty(jobs []entry) {
 		g.heap = g.heap[:0]
 	}
 	gs.waiting, gs.holding = gs.waiting[:0], gs.holding[:0]
+	gs.widths.on = false // made again by the next walk
 }
 
 // listOf returns the list of groups that are not empty to which g belongs.

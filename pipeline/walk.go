@@ -110,6 +110,8 @@ func (p *Pipeline) walkDown(v *sched.View, d *sched.Desired) {
 		p.allocatePass(v, d)
 	case p.ranks.whole:
 		p.wholePass(v)
+	case !p.s.Preempt && p.s.Admit == nil && p.ranks.groups.widths.keep(&p.ranks.groups, p.books.jobs):
+		byWidth(p, v)
 	default:
 		p.indexed(v)
 	}

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -152,8 +153,26 @@ func (l *Ledger) Room(n NodeID, j JobID, k int) bool {
 // TakeFrom appends k free GPUs of node n to dst in order; the caller knows that there are as many. They are the first
 // ones, but for those of attempts that are still leaving, which are taken if there are no others.
 func (l *Ledger) TakeFrom(n NodeID, k int, dst []GPUID) []GPUID {
+	if k == int(l.node[n].free) {
+		return l.takeAll(n, dst)
+	}
 	node := &l.view.Nodes[n]
 	return l.take(int(node.First), int(node.First)+node.Spec.GPUs, k, dst, func(int) bool { return true })
+}
+
+// takeAll appends the free GPUs of node n to dst, in order.
+func (l *Ledger) takeAll(n NodeID, dst []GPUID) []GPUID {
+	node := &l.view.Nodes[n]
+	for g, left := node.First, node.Spec.GPUs; left > 0; g, left = g+64, left-64 {
+		free := l.FreeFrom(g)
+		if left < 64 {
+			free &= 1<<left - 1
+		}
+		for ; free != 0; free &= free - 1 {
+			dst = append(dst, g+GPUID(bits.TrailingZeros64(free)))
+		}
+	}
+	return dst
 }
 
 // TakeAny appends k free GPUs of type t to dst in order, as TakeFrom does; the caller knows that there are as many.

@@ -116,6 +116,14 @@ func (b typeBooks) NodesOf(t TypeID, n int) int {
 	return int(b[t].size[n])
 }
 
+// NodesWith returns how many nodes of type t that are up have exactly f free GPUs.
+func (b typeBooks) NodesWith(t TypeID, f int) int {
+	if f >= len(b[t].count) {
+		return 0
+	}
+	return int(b[t].count[f])
+}
+
 // NextNode returns the first node of type t, from node from on, with exactly f free GPUs, or None.
 func (b typeBooks) NextNode(t TypeID, f int, from NodeID) NodeID {
 	if f >= len(b[t].bucket) || b[t].count[f] == 0 {

@@ -24,8 +24,9 @@ func (Consolidate) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) bo
 		if !types.Has(t) || l.FreeOf(t) < n {
 			continue
 		}
-		if !l.Counted() && n <= l.Widest(t) {
-			if l.MaxFree(t) >= n {
+		size := l.Widest(t) // above 0, as some are free
+		if !l.Counted() && (n <= size || l.NodesOf(t, size) >= (n+size-1)/size) {
+			if fitsNodes(l, t, n, size) {
 				return true
 			}
 			continue
@@ -35,6 +36,19 @@ func (Consolidate) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) bo
 		}
 	}
 	return false
+}
+
+// fitsNodes reports whether a gang fits by the numbers of free GPUs alone: one node up to size, that of the widest of
+// type t, else wholly free ones of these and another for what remains.
+func fitsNodes(l *sched.Ledger, t sched.TypeID, n, size int) bool {
+	if n <= size {
+		return l.MaxFree(t) >= n
+	}
+	rest, spare := n%size, l.NodesWith(t, size)-n/size
+	for f := size - 1; spare == 0 && rest > 0 && f >= rest; f-- {
+		spare = l.NodesWith(t, f)
+	}
+	return spare > 0 || spare == 0 && rest == 0
 }
 
 // Need says that a gang up to the size of a node needs one, and a wider one whole nodes.
