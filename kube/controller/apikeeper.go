@@ -76,6 +76,9 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 		schema:  cmp.Or(c.o.RecordSchema, record.JobSchema),
 		news:    news{report: c.o.report},
 		remarks: remarks, rounds: rounds{every: c.o.every}, cluster: true,
+		shards: newShards(s.View, cmp.Or(c.o.shardNodes, record.ShardNodes),
+			cmp.Or(c.o.RecordSchema, record.JobSchema) < record.JobSchema, l.head),
+		memory: remembered{side: l.side}, maxBlob: cmp.Or(c.o.maxBlob, maxBlob),
 		jobs: make(map[sched.JobID]*saved, len(l.jobs))}
 	for i := range l.jobs {
 		id := l.jobs[i].ID
@@ -126,6 +129,9 @@ func (k *keeper) Close() error { return nil }
 // drive makes the driver of a start.
 func (k *keeper) drive(s *host.Start) (host.Driver, error) {
 	go k.c.watchFiles(s.Context, k.l.files, filesEvery, s.Stop)
+	if !k.c.o.Observe {
+		go k.c.removeDone(s.Context, k.l.policy.Spec.TTLAfterFinished)
+	}
 	d, err := k.c.o.Driver(k.l.setup(s.Context, s.Stop, k.store))
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)

@@ -10,42 +10,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trainyard/trainyard/kube/record"
 )
 
 // blob is what the API has of one ConfigMap.
 type blob struct {
 	written bool   // by this leader
-	data    []byte // as it wrote it
+	key     string // of the one entry, ...
+	data    []byte // ... and what it is, as it wrote it
 	version string // resourceVersion; "" = there is none
-}
-
-// writeCluster writes nodes and pools, if they changed.
-func (s *store) writeCluster() error {
-	if !s.cluster {
-		return nil
-	}
-	c := record.ClusterOf(s.v, s.origin())
-	packed, err := c.Pack()
-	if err != nil {
-		return err
-	}
-	s.cluster = false
-	return s.writeBlob(ClusterMap, packed)
 }
 
 // writeBlob writes a ConfigMap, if it is to hold something else than this leader wrote before.
 func (w *fencedWriter) writeBlob(name string, data []byte) error {
+	return w.writeEntry(name, blobKey, data)
+}
+
+// writeEntry is writeBlob of a ConfigMap that has one entry under a key, and no other.
+func (w *fencedWriter) writeEntry(name, key string, data []byte) error {
 	mine := w.blobs[name]
-	if mine.written && bytes.Equal(mine.data, data) {
+	if mine.written && mine.key == key && bytes.Equal(mine.data, data) {
 		return nil
 	}
 	for try := 0; ; try++ {
-		version, err := w.tryBlob(name, data, mine.version)
+		version, err := w.tryBlob(name, key, data, mine.version)
 		switch {
 		case err == nil:
-			w.blobs[name] = blob{true, bytes.Clone(data), version}
+			w.blobs[name] = blob{true, key, bytes.Clone(data), version}
 			return nil
 		case apierrors.IsNotFound(err) && mine.version != "": // else there is no such namespace
 			mine.version = ""
@@ -63,9 +53,9 @@ func (w *fencedWriter) writeBlob(name string, data []byte) error {
 
 // tryBlob writes a ConfigMap over the one of a version, which is "" where there is none, and returns the version that
 // it has then.
-func (w *fencedWriter) tryBlob(name string, data []byte, version string) (string, error) {
+func (w *fencedWriter) tryBlob(name, key string, data []byte, version string) (string, error) {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name, ResourceVersion: version},
-		BinaryData: map[string][]byte{blobKey: data}}
+		BinaryData: map[string][]byte{key: data}}
 	err := w.call(func(ctx context.Context) error {
 		if version == "" {
 			return w.api.Create(ctx, m)

@@ -9,15 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	driverjobs "github.com/trainyard/trainyard/kube/driver/jobs"
 )
 
 // Types of the conditions of a job.
 const (
 	Scheduled = "Scheduled" // it holds GPUs, or is done
 	RunningOn = "Running"   // all its ranks run
-	Complete  = "Complete"  // it has succeeded
-	HasFailed = "Failed"    // it is done and has not succeeded
-	IsHeld    = "Held"      // the API server refuses its pods, or does not say whether it takes them
+	Complete  = driverjobs.Complete
+	HasFailed = driverjobs.HasFailed
+	IsHeld    = "Held" // the API server refuses its pods, or does not say whether it takes them
 	// IsUnreadable says that its record cannot be read, so that no one decides about it.
 	IsUnreadable = "Unreadable"
 )

@@ -34,6 +34,9 @@ type Options struct {
 	// Host is called with what answers those who ask how jobs stand, before it decides; nil: no one asks.
 	Host func(h *host.Host)
 
+	shardNodes int // nodes of a shard of the cluster; 0: record.ShardNodes
+	maxBlob    int // bytes of a ConfigMap; 0: maxBlob
+
 	report func(...note) // Events, once what they say is durable
 	every  time.Duration // how often it is looked whether what was reported of jobs is so still; 0 = retellEvery
 	// errors of the API after which there is no sense in another try, in addition to those that say so; nil = none

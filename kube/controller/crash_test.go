@@ -42,7 +42,8 @@ type rig struct {
 	trace    *trace.Trace
 	writes   atomic.Int64 // left until the controller dies; below 0 = it does not
 	reported map[string]int
-	log      bytes.Buffer // of all leaders
+	log      bytes.Buffer   // of all leaders
+	alter    func(*Options) // of the next leader; nil: nothing
 }
 
 // errDied is what a controller that has died gets for an answer.
@@ -142,17 +143,21 @@ func (r *rig) lead() error {
 
 // controller returns one that is about to lead.
 func (r *rig) controller() *Controller {
-	api := r.client()
-	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now,
+	o := Options{Client: r.client(), Reader: r.api, Namespace: "trainyard", Clock: time.Now,
 		Log: slog.New(slog.DiscardHandler), Record: &r.log,
 		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) },
-		report: r.report,
+		report: r.report, shardNodes: 1,
 		every:  time.Hour,
-		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
+		Driver: func(Setup) (Driver, error) { return r.driver(), nil }}
+	if r.alter != nil {
+		r.alter(&o)
+	}
+	return New(o)
 }
 
 // Ensure that a controller that dies at any write is succeeded by one that goes on: no job is lost, none runs on the
-// GPUs of another, and all are done in the end.
+// GPUs of another, and all are done in the end. So it is where versions before shards take their turns, where what is
+// kept of nodes is in shards of other sizes, and where the memory of the system is in several ConfigMaps.
 func TestDiesAtAnyWrite(t *testing.T) {
 	for _, c := range []struct {
 		system   string
@@ -163,6 +168,10 @@ func TestDiesAtAnyWrite(t *testing.T) {
 		t.Run(c.system, func(t *testing.T) {
 			r, deaths := newRig(t, c.system, c.settings, 30, 5), 0
 			draw := rand.New(rand.NewPCG(3, 4))
+			r.alter = func(o *Options) {
+				o.RecordSchema = []int{0, 0, 2}[draw.IntN(3)]
+				o.shardNodes, o.maxBlob = 1<<draw.IntN(3), []int{0, 0, 2000}[draw.IntN(3)]
+			}
 			for {
 				r.writes.Store(1 + draw.Int64N(60))
 				err := r.lead()
@@ -243,7 +252,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 	for _, system := range []string{"tiresias-las", "tiresias-gittins", "elastic", "eaco"} {
 		t.Run(system, func(t *testing.T) {
 			r, looks := newRig(t, system, nil, 20, 8), 0
-			c := New(Options{Client: r.api, Reader: r.api, Namespace: "trainyard", Clock: time.Now,
+			c := New(Options{Client: r.api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, shardNodes: 1,
 				Log:  slog.New(slog.DiscardHandler),
 				Held: func() error { return nil }})
 			live, err := c.start(context.Background())
@@ -283,6 +292,9 @@ func same(t *testing.T, got, want *started) {
 			t.Fatalf("job %d is stored as\n%v\nwant\n%v", id, x.String(), y.String())
 		}
 	}
+	if x, y := spread(a), spread(b); x != y {
+		t.Fatalf("nodes are stored as\n%s\nwant\n%s", x, y)
+	}
 	m, n := memory.Save(a, got.dec), memory.Save(b, want.dec)
 	if !bytes.Equal(m.Rest, n.Rest) {
 		t.Fatalf("memory is stored as\n%q\nwant\n%q", m.Rest, n.Rest)
@@ -292,6 +304,21 @@ func same(t *testing.T, got, want *started) {
 			t.Fatalf("of job %d is remembered\n%q\nwant\n%q", id, m.Jobs[id], n.Jobs[id])
 		}
 	}
+}
+
+// spread is what of the nodes and GPUs of a View no one can count again.
+func spread(v *sched.View) string {
+	var b strings.Builder
+	for i := range v.Nodes {
+		n := v.Nodes[i]
+		n.Busy, n.Watts = 0, 0
+		fmt.Fprintf(&b, "%+v\n", n)
+	}
+	for i := range v.GPUs {
+		g := &v.GPUs[i]
+		fmt.Fprintln(&b, g.Node, g.State, g.Quarantined, g.Blamed, g.Rests)
+	}
+	return b.String()
 }
 
 // Ensure that a leader whose place another has taken writes no version any more.

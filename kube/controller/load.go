@@ -20,6 +20,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
@@ -52,6 +53,26 @@ type loaded struct {
 	inputs  inputs
 	files   files           // that the settings name
 	blobs   map[string]blob // of which nothing is known but the version
+
+	head        *record.Head // of the cluster; nil: there was none, or a whole
+	shardLeader int64        // the last that wrote a shard of the cluster
+	side        int          // of the chunks of the memory
+}
+
+// version returns that of the last complete batch; 0: none is known.
+func (l *loaded) version() uint64 {
+	if l.policy == nil {
+		return 0
+	}
+	return uint64(l.policy.Status.Version)
+}
+
+// led returns how many have led before this one; 0: it is not known, as the policy is new.
+func (l *loaded) led() int64 {
+	if l.version() == 0 {
+		return 0
+	}
+	return l.policy.Status.Leader
 }
 
 // load takes the lead, which has all that earlier leaders write refused, and reads the state that they left.
@@ -69,9 +90,6 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	jobs := l.jobs
-	if lost := c.outrank(ctx, policy, jobs); lost != nil {
-		return nil, lost
-	}
 	cl, err := c.cluster(ctx, l)
 	if errors.Is(err, errCluster) {
 		return nil, c.undecided(ctx, policy, err)
@@ -79,10 +97,13 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lost := c.outrank(ctx, policy, jobs, l.shardLeader); lost != nil {
+		return nil, lost
+	}
 	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), uint64(policy.Status.Version),
 		int(policy.Status.Jobs))
 	if err != nil { // its nodes contradict its GPUs: of the jobs nothing of the kind is left
-		return nil, c.undecided(ctx, policy, fmt.Errorf("%w: %w", errCluster, err))
+		return nil, c.undecided(ctx, policy, spoilt{ClusterMap, err})
 	}
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
@@ -113,7 +134,7 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 			return nil, fmt.Errorf("controller: policy: %w", err)
 		}
 		if is := p.Status.Schema; is > record.JobSchema {
-			return nil, newer(fmt.Errorf("records of schema %d, want %d or %d", is, record.OldJobSchema,
+			return nil, newer(fmt.Errorf("records of schema %d, want %d to %d", is, record.OldJobSchema,
 				record.JobSchema))
 		}
 		p.Status.Leader++
@@ -136,10 +157,9 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 	}
 }
 
-// outrank gives a leader a higher number than those who wrote the records have, as it has not where the policy was
-// deleted that they led by: who finds a record of a higher one takes itself to be replaced.
-func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, jobs []record.Job) error {
-	most := int64(0)
+// outrank gives a leader a higher number than those who wrote the records have, and most, as it has not where the
+// policy was deleted that they led by: who finds a record of a higher one takes itself to be replaced.
+func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, jobs []record.Job, most int64) error {
 	for i := range jobs {
 		most = max(most, jobs[i].Leader)
 	}
@@ -172,7 +192,8 @@ func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 	p.Spec = v1alpha1.SchedulerPolicySpec{System: system.Default, Mode: v1alpha1.Pinned, DeviceClass: "gpu.nvidia.com",
 		StartTimeout: metav1.Duration{Duration: 10 * time.Minute}, Progress: "logs",
 		Limits: v1alpha1.Limits{Grace: metav1.Duration{Duration: 10 * time.Minute}, JobBytes: 64 << 10,
-			JobsPerNamespace: 10_000}}
+			JobsPerNamespace: 10_000},
+		TTLAfterFinished: "168h"}
 	return p
 }
 
@@ -200,28 +221,15 @@ func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
 	return max(int(s.Running+s.Waiting)-there, 0)
 }
 
-// errCluster says that what is kept of nodes and GPUs cannot be read.
-var errCluster = errors.New("ConfigMap " + ClusterMap + " cannot be read; put it right, or delete it: jobs that run " +
-	"start again from their checkpoints then")
-
-// cluster reads nodes and pools as they were; nothing in a new cluster.
-func (c *Controller) cluster(ctx context.Context, l *loaded) (record.Cluster, error) {
-	packed, err := c.blob(ctx, l, ClusterMap)
-	if _, there := l.blobs[ClusterMap]; err != nil || !there {
-		return record.Cluster{}, err
-	}
-	cl, err := record.Unpack(packed)
-	switch {
-	case errors.Is(err, record.ErrNewer):
-		return cl, newer(err)
-	case err != nil:
-		return cl, fmt.Errorf("%w: %w", errCluster, err)
-	}
-	return cl, nil
+// blob reads a ConfigMap of ours; nil if there is none.
+func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, error) {
+	entries, err := c.entries(ctx, l, name)
+	return entries[blobKey], err
 }
 
-// blob reads a ConfigMap of ours; nil if there is none. It notes the version, which another's later write will change.
-func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, error) {
+// entries reads what a ConfigMap of ours has; nil if there is none. It notes the version, which another's later write
+// will change.
+func (c *Controller) entries(ctx context.Context, l *loaded, name string) (map[string][]byte, error) {
 	var m corev1.ConfigMap
 	err := c.o.Reader.Get(ctx, types.NamespacedName{Namespace: c.o.Namespace, Name: name}, &m)
 	if apierrors.IsNotFound(err) {
@@ -231,7 +239,7 @@ func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, 
 		return nil, fmt.Errorf("controller: config map %s: %w", name, err)
 	}
 	l.blobs[name] = blob{version: m.ResourceVersion}
-	return m.BinaryData[blobKey], nil
+	return m.BinaryData, nil
 }
 
 // decide makes the header of what goes on from v, and the system that decides.
@@ -282,7 +290,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 
 // goOn finds what the system is to remember, if it is the one that decided before, or says in l why it starts again.
 func (c *Controller) goOn(ctx context.Context, l *loaded) error {
-	rest, err := c.blob(ctx, l, MemoryMap)
+	rest, err := c.memory(ctx, l)
 	switch is := l.policy.Status.System; {
 	case err != nil || l.was == "":
 		return err
@@ -346,22 +354,31 @@ func (c *Controller) pending(ctx context.Context, reason string) error {
 	if c.o.Observe {
 		return nil
 	}
-	var list v1alpha1.TrainingJobList
-	if err := c.o.Reader.List(ctx, &list); err != nil {
+	err := driverobserver.EachPage(ctx, c.o.Reader, func(page *v1alpha1.TrainingJobList) error {
+		for i := range page.Items {
+			if err := c.leavePending(ctx, &page.Items[i], reason); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("controller: jobs: %w", err)
 	}
-	for i := range list.Items {
-		j := &list.Items[i]
-		if j.Status.Phase != "" {
-			continue
-		}
-		was := j.DeepCopy()
-		j.Status.Phase, j.Status.Reason = v1alpha1.Pending, cut(reason, mostTrouble)
-		err := c.o.Client.Status().Patch(ctx, j, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
-		// someone decides, or its user changes it: next time
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
-		}
+	return nil
+}
+
+// leavePending says in a job of which no one has taken note why nothing becomes of it.
+func (c *Controller) leavePending(ctx context.Context, j *v1alpha1.TrainingJob, reason string) error {
+	if j.Status.Phase != "" {
+		return nil
+	}
+	was := j.DeepCopy()
+	j.Status.Phase, j.Status.Reason = v1alpha1.Pending, cut(reason, mostTrouble)
+	err := c.o.Client.Status().Patch(ctx, j, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
+	// someone decides, or its user changes it: next time
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("status of %s/%s: %w", j.Namespace, j.Name, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,41 +38,76 @@ type quarantine map[types.UID]string
 // reported. In modes without claims, which would keep its GPUs from others, no one decides then: who goes on without it
 // starts others on them. Once that job is deleted, and none of its pods is left, it is as if it had none.
 func (c *Controller) records(ctx context.Context, l *loaded) error {
-	var list v1alpha1.TrainingJobList
-	if err := c.o.Reader.List(ctx, &list); err != nil {
+	l.written, l.bad = make(map[sched.JobID]written), make(quarantine)
+	var list []found // a page has all else of its jobs, which goes with it: there may be very many
+	count := 0
+	err := driverobserver.EachPage(ctx, c.o.Reader, func(page *v1alpha1.TrainingJobList) error {
+		count += len(page.Items)
+		for i := range page.Items {
+			one, err := c.record(ctx, l, &page.Items[i])
+			if err != nil {
+				return err
+			}
+			list = append(list, one...)
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("controller: jobs: %w", err)
 	}
-	l.written, l.bad = make(map[sched.JobID]written), make(quarantine)
-	limits := c.plausible(&l.policy.Status, len(list.Items))
+	return c.checked(ctx, l, list, c.plausible(&l.policy.Status, count))
+}
+
+// found is what was read of a job.
+type found struct {
+	record  record.Job
+	written written
+}
+
+// record reads the record of a job, if it has one that is its own; one that cannot be read is isolated.
+func (c *Controller) record(ctx context.Context, l *loaded, j *v1alpha1.TrainingJob) ([]found, error) {
+	if j.Status.Record == "" {
+		return nil, nil
+	}
+	rec, err := record.Read(j.Status.Record)
+	switch {
+	case errors.Is(err, record.ErrNewer):
+		return nil, newer(fmt.Errorf("TrainingJob %s/%s: %w", j.Namespace, j.Name, err))
+	case err != nil:
+		return nil, c.isolate(ctx, l, j, err)
+	case refOf(rec.Job.Spec).uid != j.UID: // a copy of another job's status is not a job's own
+		return nil, nil
+	}
+	return []found{{rec, written{j.ResourceVersion, j.Status.Progress, j.Status.Reason, j.Status.Memory,
+		time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}}}, nil
+}
+
+// checked has l go on with what was read, but for jobs whose records no cluster like this one could have.
+func (c *Controller) checked(ctx context.Context, l *loaded, list []found, limits plausible) error {
 	names := make(map[sched.JobID]string)
-	for i := range list.Items {
-		j := &list.Items[i]
-		if j.Status.Record == "" {
-			continue
-		}
-		rec, err := record.Read(j.Status.Record)
-		switch at := types.UID(""); {
-		case errors.Is(err, record.ErrNewer):
-			return newer(fmt.Errorf("TrainingJob %s/%s: %w", j.Namespace, j.Name, err))
-		case err == nil:
-			if at = refOf(rec.Job.Spec).uid; at != j.UID { // a copy of another job's status is not a job's own
-				continue
-			}
-			err = limits.check(&rec)
-		}
+	for i := range list {
+		rec := &list[i].record
+		err := limits.check(rec)
 		if other, twice := names[rec.ID]; err == nil && twice {
 			err = fmt.Errorf("it is number %d, as %s", rec.ID, other)
 		}
-		if err != nil {
-			if failed := c.isolate(ctx, l, j, err); failed != nil {
-				return failed
-			}
+		of := refOf(rec.Job.Spec)
+		if err == nil {
+			names[rec.ID] = of.name.String()
+			l.jobs = append(l.jobs, *rec)
+			l.written[rec.ID] = list[i].written
 			continue
 		}
-		names[rec.ID] = j.Namespace + "/" + j.Name
-		l.jobs = append(l.jobs, rec)
-		l.written[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Reason, j.Status.Memory,
-			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
+		var j v1alpha1.TrainingJob
+		switch failed := c.o.Reader.Get(ctx, of.name, &j); {
+		case apierrors.IsNotFound(failed) || failed == nil && j.UID != of.uid:
+		case failed != nil:
+			return fmt.Errorf("controller: jobs: %w", failed)
+		default:
+			if bad := c.isolate(ctx, l, &j, err); bad != nil {
+				return bad
+			}
+		}
 	}
 	return nil
 }

@@ -143,13 +143,17 @@ func (o *ServeOptions) manager(lock *lease) ctrl.Options {
 	if err != nil {
 		panic(err)
 	}
+	lean := cache.TransformStripManagedFields()
+	if !o.Observe { // who looks on may not read again what is left out
+		lean = driver.Lean
+	}
 	m := ctrl.Options{
 		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")},
 		HealthProbeBindAddress: o.Health,
 		LeaderElection:         o.Elect, LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease,
 		RenewDeadline: &renew,
 		RetryPeriod:   &retry,
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(),
+		Cache: cache.Options{DefaultTransform: lean,
 			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*ours)}}},
 	}
 	if lock != nil {

@@ -50,7 +50,10 @@ type store struct {
 	jobs     map[sched.JobID]*saved // but for those that are forgotten
 	live     []sched.JobID          // not done when they were written last, by rising number
 	touched  []sched.JobID
-	cluster  bool       // nodes or GPUs changed
+	cluster  bool // nodes or GPUs changed
+	shards   shards
+	memory   remembered
+	maxBlob  int        // bytes of one ConfigMap
 	batch    bool       // an event came, ...
 	happened bool       // ... and it was more than the time
 	pools    []reported // by PoolID
@@ -91,12 +94,8 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	if e.Kind.Form().Life && e.Job != sched.None {
 		s.touch(e.Job)
 	}
+	s.cluster = s.shards.note(v, e) || s.cluster
 	switch e.Kind {
-	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged,
-		sched.Moved, sched.StartFailed: // that blames GPUs
-		s.cluster = true
-	case sched.Ordered:
-		s.cluster = s.cluster || e.Job == sched.None
 	case sched.Progressed, sched.EpochEnded:
 		s.jobs[e.Job].said = progress(e)
 	case sched.JobArrived:
@@ -162,7 +161,7 @@ func (s *store) EndBatch() error {
 	if err := s.writeCluster(); err != nil {
 		return err
 	}
-	if err := s.writeBlob(MemoryMap, rest); err != nil {
+	if err := s.writeMemory(rest); err != nil {
 		return err
 	}
 	if err := s.commit(); err != nil {
@@ -178,7 +177,7 @@ func (s *store) EndBatch() error {
 // isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers in addition to
 // jobs.
 func (s *store) isIdle(rest []byte) bool {
-	return !s.happened && len(s.touched)+len(s.news.notes) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) &&
+	return !s.happened && len(s.touched)+len(s.news.notes) == 0 && bytes.Equal(s.memory.rest, rest) &&
 		message(s.remarks) == s.policy.Status.Message
 }
 

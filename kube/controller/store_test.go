@@ -46,7 +46,7 @@ func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
 		log: slog.New(slog.DiscardHandler), space: "trainyard", policy: policy, leader: 1, held: func() error {
 			return nil
 		},
-		blobs: make(map[string]blob)}, clock: time.Now, jobs: map[sched.JobID]*saved{0: {}},
+		blobs: make(map[string]blob)}, clock: time.Now, maxBlob: maxBlob, jobs: map[sched.JobID]*saved{0: {}},
 		v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a", Task: "first"}}}}}
 	return d
 }

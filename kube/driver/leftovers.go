@@ -22,6 +22,13 @@ const (
 
 // try asks the API server about the objects of a job.
 func (d *Driver) try(ctx context.Context, tj *v1alpha1.TrainingJob, gpus int) error {
+	if tj.Spec.Cut != nil {
+		whole, err := jobs.Find(ctx, d.api, client.ObjectKeyFromObject(tj), tj.UID)
+		if err != nil {
+			return err
+		}
+		tj = whole
+	}
 	return d.objects.Try(ctx, d.o.Mode, tj, gpus)
 }
 

@@ -82,9 +82,9 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	mine, err := labels.NewRequirement(corev1.LabelHostname, selection.Equals, []string{name})
 	must(err)
 	within := cache.ByObject{Namespaces: map[string]cache.Config{name: {}}}
-	c, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: map[client.Object]cache.ByObject{
-		&corev1.Node{}: {Label: labels.NewSelector().Add(*mine)}, &corev1.Pod{}: within,
-		&v1alpha1.TrainingJob{}: within}})
+	c, err := cache.New(config, cache.Options{Scheme: scheme, DefaultTransform: driver.Lean,
+		ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Label: labels.NewSelector().Add(*mine)},
+			&corev1.Pod{}: within, &v1alpha1.TrainingJob{}: within}})
 	must(err)
 	api, err := client.New(config, client.Options{Scheme: scheme, Cache: &client.CacheOptions{Reader: c}})
 	must(err)

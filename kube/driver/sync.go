@@ -33,15 +33,17 @@ func (d *Driver) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 
 // removeStrayServices removes the Services of attempts that ended and were not cleaned up after: no watch shows them.
 func (d *Driver) removeStrayServices(ctx context.Context) error {
-	var list corev1.ServiceList
 	ours := client.HasLabels{v1alpha1.LabelJob, v1alpha1.LabelAttempt}
-	if err := d.o.Reader.List(ctx, &list, ours); err != nil {
-		return fmt.Errorf("driver: sync: %w", err)
-	}
-	for i := range list.Items {
-		if s := &list.Items[i]; observer.IsOfAnyJob(s) && d.jobs.IsStray(d.view, s) {
-			d.objects.RemoveStray(s)
+	err := observer.EachPage(ctx, d.o.Reader, func(list *corev1.ServiceList) error {
+		for i := range list.Items {
+			if s := &list.Items[i]; observer.IsOfAnyJob(s) && d.jobs.IsStray(d.view, s) {
+				d.objects.RemoveStray(s)
+			}
 		}
+		return nil
+	}, ours)
+	if err != nil {
+		return fmt.Errorf("driver: sync: %w", err)
 	}
 	return nil
 }
@@ -53,7 +55,7 @@ func (d *Driver) everything(ctx context.Context) (keys []observer.Key, err error
 		lists = append(lists, &resourcev1.ResourceSliceList{}, &resourcev1.ResourceClaimList{})
 	}
 	for _, l := range append(lists, &corev1.PodList{}) {
-		var o []client.ListOption
+		o := []client.ListOption{client.UnsafeDisableDeepCopy} // keys alone are taken
 		if _, pods := l.(*corev1.PodList); pods {
 			o = append(o, client.HasLabels{v1alpha1.LabelJob})
 		}

@@ -145,10 +145,14 @@ func TestRoles(t *testing.T) {
 	}
 	r.runJobs()
 	r.rent()
-	r.setPolicy(`{mode: dra-direct, limits: {priorityClasses: [trainyard]}}`)
+	r.setPolicy(`{mode: dra-direct, limits: {priorityClasses: [trainyard]}, ttlAfterFinished: 1s}`)
 	r.create(r.job("direct", 1))
 	r.until("direct", v1alpha1.Running)
 	r.remove("direct")
+	eventually(t, "the job that failed is deleted", func() bool {
+		return apierrors.IsNotFound(r.api.Get(t.Context(), client.ObjectKey{Namespace: r.space, Name: "unreadable"},
+			&v1alpha1.TrainingJob{}))
+	})
 	r.kill()
 	r.compareRights(account, "trainyard", "trainyard-direct", "trainyard-karpenter")
 }
@@ -331,6 +335,9 @@ func TestObserve(t *testing.T) {
 	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2})
 	const user = "platform-team"
 	r.bind("trainyard-observe", user)
+	r.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "trainyard", Name: "trainyard-observe"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "trainyard-observe"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
 	r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"},
 		Spec: v1alpha1.SchedulerPolicySpec{Limits: v1alpha1.Limits{PriorityClasses: []string{"trainyard"}}}})
 	r.create(r.job("one", 1))

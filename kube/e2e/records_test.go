@@ -137,9 +137,9 @@ func (s *siege) newerSchema() {
 	s.first("newer")
 	was := s.status("newer").Record
 	s.kill()
-	s.inscribe("newer", strings.Replace(was, `{"Schema":2,`, `{"Schema":3,"Unheard":1,`, 1))
+	s.inscribe("newer", strings.Replace(was, `{"Schema":3,`, `{"Schema":4,"Unheard":1,`, 1))
 	first := newSaid(s)
-	eventually(s.t, "it says so", func() bool { return first.has("record: schema 3, want 1 or 2: a newer version") })
+	eventually(s.t, "it says so", func() bool { return first.has("record: schema 4, want 1 to 3: a newer version") })
 	s.create(s.job("waits", 1))
 	time.Sleep(time.Second)
 	if st := s.status("waits"); st.Phase != "" {
@@ -148,15 +148,15 @@ func (s *siege) newerSchema() {
 	s.kill()
 	s.inscribe("newer", was)
 	p := s.policy()
-	p.Status.Schema = 3
+	p.Status.Schema = record.JobSchema + 1
 	must(s.t, s.api.Status().Update(s.t.Context(), p))
 	p = s.policy()
 	again := newSaid(s)
-	eventually(s.t, "it says so", func() bool { return again.has("records of schema 3, want 1 or 2") })
+	eventually(s.t, "it says so", func() bool { return again.has("records of schema 4, want 1 to 3") })
 	if now := s.policy(); now.ResourceVersion != p.ResourceVersion {
 		s.t.Errorf("the policy was written: %+v", now.Status)
 	}
-	p.Status.Schema = 2
+	p.Status.Schema = record.JobSchema
 	must(s.t, s.api.Status().Update(s.t.Context(), p))
 	s.first("waits")
 	s.first("newer")
@@ -192,7 +192,7 @@ func (s *siege) upAndDown() {
 	if len(uids) < 8 {
 		s.t.Fatalf("%d pods, want one of each job that runs", len(uids))
 	}
-	for _, schema := range []int{1, 2, 1, 2} {
+	for _, schema := range []int{2, 3, 1, 3} {
 		s.kill()
 		s.serve(func(o *controller.ServeOptions) { o.RecordSchema = schema })
 		begins := fmt.Sprintf(`{"Schema":%d,`, schema)

@@ -515,7 +515,7 @@ func TestDefaults(t *testing.T) {
 		"TrainingJob": `{spec: {checkpoint: {graceSeconds: 60}}}`,
 		"SchedulerPolicy": `{spec: {system: tiresias-las, mode: dra-pinned, deviceClass: gpu.nvidia.com, ` +
 			`startTimeout: 10m, progress: logs, ` +
-			`limits: {grace: 10m, jobBytes: 65536, jobsPerNamespace: 10000}}}`,
+			`limits: {grace: 10m, jobBytes: 65536, jobsPerNamespace: 10000}, ttlAfterFinished: 168h}}`,
 		"GPUPool": `{}`, "GPUProfile": `{}`,
 	} {
 		o := object(t, kind, `{}`)

@@ -1,18 +1,16 @@
 package record
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/trainyard/trainyard/sched"
 )
 
-// clusterSchema is raised when a Cluster is written otherwise than before.
-const clusterSchema = 1
+// Schemas of what is kept of a cluster. It is raised when that is written otherwise than before.
+const (
+	clusterSchema = 2 // a head, and nodes in shards
+	wholeSchema   = 1 // all in one
+)
 
 // Cluster is all of a View but its jobs.
 type Cluster struct {
@@ -34,7 +32,7 @@ type GPU struct {
 
 // ClusterOf returns the cluster of v, the time 0 of which was at origin; it shares v's slices.
 func ClusterOf(v *sched.View, origin time.Time) Cluster {
-	c := Cluster{Schema: clusterSchema, Origin: origin.UTC(), Types: v.Types, Nodes: v.Nodes, Pools: v.Pools,
+	c := Cluster{Schema: wholeSchema, Origin: origin.UTC(), Types: v.Types, Nodes: v.Nodes, Pools: v.Pools,
 		GPUs: make([]GPU, len(v.GPUs))}
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
@@ -43,43 +41,9 @@ func ClusterOf(v *sched.View, origin time.Time) Cluster {
 	return c
 }
 
-// Pack returns c as bytes, which Unpack reads: JSON, compressed, as a node with eight GPUs takes a kilobyte of it.
-func (c *Cluster) Pack() ([]byte, error) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if err := json.NewEncoder(z).Encode(c); err != nil {
-		return nil, fmt.Errorf("record: cluster: %w", err)
-	}
-	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("record: cluster: %w", err)
-	}
-	return b.Bytes(), nil
-}
+// Pack returns c as bytes, which ReadHead reads: JSON, compressed, as a node with eight GPUs takes a kilobyte of it. It
+// is how versions before shards knew a cluster.
+func (c *Cluster) Pack() ([]byte, error) { return pack(c) }
 
-// maxCluster bounds what Unpack reads: some hundred thousand GPUs.
+// maxCluster bounds what is unpacked: some hundred thousand GPUs.
 const maxCluster = 256 << 20
-
-// Unpack reads what Pack wrote.
-func Unpack(packed []byte) (Cluster, error) {
-	var c Cluster
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return c, fmt.Errorf("record: cluster: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(z, maxCluster))
-	if err != nil {
-		return c, fmt.Errorf("record: cluster: %w", err)
-	}
-	var head struct{ Schema int }
-	if json.Unmarshal(text, &head) == nil {
-		if bad := checkSchema(head.Schema, clusterSchema, clusterSchema); bad != nil {
-			return c, fmt.Errorf("cluster: %w", bad)
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return c, fmt.Errorf("record: cluster: %w", err)
-	}
-	return c, z.Close()
-}

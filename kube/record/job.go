@@ -11,11 +11,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Schemas of a Job. It is raised when a Job is written otherwise than before. The reader takes the one before it as
-// well, and the writer can write that, for a version of Trainyard to take over that knows no other.
+// Schemas of a Job. It is raised when a Job is written otherwise than before. The reader takes all of them, and the
+// writer can write each, for a version of Trainyard to take over that knows no later one.
 const (
-	JobSchema    = 2
-	OldJobSchema = JobSchema - 1 // knew neither evidence nor losses, nor what jobs request about being stopped
+	JobSchema    = 3 // GPUs of a node in spans
+	spanless     = 2 // each GPU by itself
+	OldJobSchema = 1 // knew neither evidence nor losses, nor what jobs request about being stopped
 )
 
 // ErrNewer says that a newer version of Trainyard wrote something: this one would lose what it does not know.
@@ -25,7 +26,7 @@ var ErrNewer = errors.New("a newer version of Trainyard wrote it")
 func checkSchema(is, oldest, newest int) error {
 	want := strconv.Itoa(newest)
 	if oldest < newest {
-		want = fmt.Sprintf("%d or %d", oldest, newest)
+		want = fmt.Sprintf("%d to %d", oldest, newest)
 	}
 	switch {
 	case is > newest:
@@ -78,7 +79,10 @@ func (r *Job) String() string { return r.In(JobSchema) }
 // In is String in one of the schemas that Read knows. An older one lacks what it did not know.
 func (r *Job) In(schema int) string {
 	out := schemed{schema, *r}
-	if schema < JobSchema {
+	if schema > spanless {
+		out.GPUs, out.Target, out.Later = spansOf(r.GPUs), spansOf(r.Target), spansOf(r.Later)
+	}
+	if schema < spanless {
 		j := &out.Job.Job
 		spec := *j.Spec
 		spec.Stops = sched.Stops{}
@@ -111,6 +115,14 @@ func Read(line string) (Job, error) {
 		return Job{}, fmt.Errorf("record: job %d with spec %v, want a number >= 0 and a spec", s.ID, s.Job.Job.Spec)
 	}
 	s.Job.Schema = s.Schema
+	if s.Schema > spanless {
+		for _, list := range []*[]string{&s.GPUs, &s.Target, &s.Later} {
+			var bad error
+			if *list, bad = gpusOf(*list); bad != nil {
+				return Job{}, fmt.Errorf("record: job %d: %w", s.ID, bad)
+			}
+		}
+	}
 	if err := s.Job.check(); err != nil {
 		return Job{}, fmt.Errorf("record: job %d: %w", s.ID, err)
 	}

@@ -54,11 +54,11 @@ func (c copied) restore(t *testing.T, h eventlog.Header) (*sched.View, []string)
 		}
 		jobs = append(jobs, r)
 	}
-	cl, err := record.Unpack(c.cluster)
-	if err != nil {
-		t.Fatal(err)
+	_, cl, err := record.ReadHead(c.cluster)
+	if err != nil || cl == nil {
+		t.Fatal(cl, err)
 	}
-	v, mended, err := record.View(jobs, cl, c.now, c.version, 0)
+	v, mended, err := record.View(jobs, *cl, c.now, c.version, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,9 +240,9 @@ func TestTornExchange(t *testing.T) {
 func TestBadRecords(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "record: EOF",
-		"{}":                             "record: schema 0, want 1 or 2",
-		`{"Schema":3}`:                   "record: schema 3, want 1 or 2: a newer version of Trainyard wrote it",
-		`{"Schema":3,"Jobs":3}`:          "record: schema 3, want 1 or 2: a newer version of Trainyard wrote it",
+		"{}":                             "record: schema 0, want 1 to 3",
+		`{"Schema":4}`:                   "record: schema 4, want 1 to 3: a newer version of Trainyard wrote it",
+		`{"Schema":4,"Jobs":3}`:          "record: schema 4, want 1 to 3: a newer version of Trainyard wrote it",
 		`{"Schema":1,"Jobs":3}`:          `record: json: unknown field "Jobs"`,
 		`{"Schema":1,"ID":3}`:            "record: job 3 with spec <nil>, want a number >= 0 and a spec",
 		`{"Schema":1,"Job":{"Spec":{}}}`: "record: job 0: gpus 0, want > 0",
@@ -251,7 +251,7 @@ func TestBadRecords(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := record.Unpack([]byte("no gzip")); err == nil {
+	if _, _, err := record.ReadHead([]byte("no gzip")); err == nil {
 		t.Error("no error of a blob that is none")
 	}
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/explain/text"
@@ -19,14 +20,10 @@ func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode,
 	s := v1alpha1.TrainingJobStatus{Phase: Phase(j), Attempt: j.Attempts, Batch: j.Live.Batch, GPUs: width(j),
 		AttainedGPUSeconds: int64(service), Attained: time.Duration(float64(service) * 1e9).Round(time.Second).String()}
 	s.Restarts = max(0, j.Attempts-1)
-	for _, g := range j.GPUs {
-		a := allocated(v, g, mode)
-		for _, other := range tenants[g] {
-			if other != id {
-				a.SharedWith = append(a.SharedWith, text.Title(v, other))
-			}
-		}
-		s.Allocation = append(s.Allocation, a)
+	if len(j.GPUs) > MostNamed && mode != v1alpha1.Count {
+		s.Allocation = byNode(v, j.GPUs)
+	} else {
+		s.Allocation = each(v, id, mode, tenants)
 	}
 	if len(j.GPUs) > 0 {
 		s.Placement = "gpu"
@@ -35,6 +32,34 @@ func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode,
 		}
 	}
 	return s
+}
+
+// MostNamed is up to how many GPUs of a job each has an entry in its status. The status of a wider one has an entry for
+// each node, so that it stays small enough to be written: of 4,096 GPUs on 512 nodes it has less than 64 KiB.
+const MostNamed = 64
+
+// each names the GPUs of a job one by one.
+func each(v *sched.View, id sched.JobID, mode v1alpha1.Mode,
+	tenants map[sched.GPUID][]sched.JobID) (list []v1alpha1.AllocatedGPU) {
+	for _, g := range v.Jobs[id].GPUs {
+		a := allocated(v, g, mode)
+		for _, other := range tenants[g] {
+			if other != id {
+				a.SharedWith = append(a.SharedWith, text.Title(v, other))
+			}
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// byNode names GPUs node by node, by their places there.
+func byNode(v *sched.View, gpus []sched.GPUID) (list []v1alpha1.AllocatedGPU) {
+	for _, span := range spansOf(names(v, gpus)) {
+		node, places, _ := strings.Cut(span, "/")
+		list = append(list, v1alpha1.AllocatedGPU{Node: node, Device: places})
+	}
+	return list
 }
 
 // Tenants returns those of some jobs that hold a GPU, in their order, of the GPUs that are held to be shared; nil where

@@ -84,6 +84,11 @@ type SchedulerPolicySpec struct {
 	// Limits bound what jobs may ask for; one that asks for more is refused.
 	// +kubebuilder:default={}
 	Limits Limits `json:"limits,omitempty,omitzero"`
+	// TTLAfterFinished is after how long a job that is done is deleted, where it does not say itself; or never.
+	// +kubebuilder:default="168h"
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self == 'never' || self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="want a time such as 168h, or never"
+	TTLAfterFinished string `json:"ttlAfterFinished,omitempty"`
 }
 
 // Limits bound what jobs may ask for, so that no tenant stalls or exhausts the scheduler, or passes all others.

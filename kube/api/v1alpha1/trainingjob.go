@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"crypto/sha256"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,14 +100,42 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{1,9})?(Z|[-+]([01][0-9]|2[0-3]):[0-5][0-9])$') && timestamp(self) > timestamp('0001-01-01T00:00:00Z')",message="want a time such as 2030-01-02T15:04:05Z"
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 
+	// TTLSecondsAfterFinished is after how many seconds a job that is done is deleted; where it is not given, after
+	// ttlAfterFinished of the SchedulerPolicy.
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
 	// Unreadable says why the rest of the spec, which is empty then, could not be read. It is no part of the object.
 	Unreadable string `json:"-"`
+	// Cut is what a cache keeps of the template, which it left out; nil: it did not. It is no part of the object.
+	Cut *Cut `json:"-"`
+}
+
+// Cut is what a cache keeps of a template that it leaves out.
+type Cut struct {
+	Bare    bool   // the job is done: the rest of the spec is left out, too
+	NotKept string // why what the job saves goes with its pods
+	Hash    string // of the template
+}
+
+// TemplateHash returns a hash of the template, which may be left out; "": it has none.
+func (s *TrainingJobSpec) TemplateHash() string {
+	if s.Cut != nil {
+		return s.Cut.Hash
+	}
+	text, err := s.Template.Marshal()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return string(sum[:])
 }
 
 // UnmarshalJSON reads a spec. The API server takes templates as they come. What is no pod template, or has fields that
 // pods do not have, makes one job unreadable, and not the list of all of them.
 func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
 	type plain TrainingJobSpec
+	s.Cut = nil
 	unknown, err := json.UnmarshalStrict(b, (*plain)(s), json.DisallowUnknownFields)
 	if err = errors.Join(append(unknown, err)...); err != nil {
 		*s = TrainingJobSpec{Unreadable: err.Error()}
@@ -255,10 +284,10 @@ type TrainingJobStatus struct {
 	Memory []byte `json:"memory,omitempty"`
 }
 
-// AllocatedGPU is one GPU of an attempt.
+// AllocatedGPU is one GPU of an attempt; of an attempt on more than 64 GPUs, all its GPUs on a node.
 type AllocatedGPU struct {
 	Node   string `json:"node"`
-	Device string `json:"device"`         // index on its node, from "0"
+	Device string `json:"device"`         // index on its node, from "0"; of several GPUs 0-3,6
 	UUID   string `json:"uuid,omitempty"` // empty where it is not known
 	// SharedWith are the jobs that use it too, as namespace/name.
 	// +listType=atomic

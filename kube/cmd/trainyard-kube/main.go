@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
 	f.BoolVar(&o.Observe, "observe", false, "decide and report what would be done, and write nothing")
 	f.IntVar(&o.RecordSchema, "record-schema", record.JobSchema,
-		"`schema` of records of jobs; the one before is for going back")
+		"`schema` of records of jobs; an older one is for going back")
 	log := f.String("log", "", "`file` to which events and decisions are added, for trainyard replay")
 	verbose := f.Bool("v", false, "report more")
 	if err := parse(f, args, usage, out); err != nil {
@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		level = slog.LevelDebug
 	}
 	if o.RecordSchema < record.OldJobSchema || o.RecordSchema > record.JobSchema {
-		return usagef("--record-schema %d, want %d or %d", o.RecordSchema, record.OldJobSchema, record.JobSchema)
+		return usagef("--record-schema %d, want %d to %d", o.RecordSchema, record.OldJobSchema, record.JobSchema)
 	}
 	o.Log, o.Version = slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: level})), version
 	if *log != "" {

@@ -1,10 +1,12 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -129,11 +131,8 @@ func (g *Gate) shapeOf(key types.NamespacedName, tj *v1alpha1.TrainingJob, gpus 
 // hashOf returns a hash of what the API server is shown of a job.
 func hashOf(tj *v1alpha1.TrainingJob, gpus int) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	text, err := tj.Spec.Template.Marshal()
-	if err != nil { // then no two jobs share an answer
-		text = []byte(tj.UID)
-	}
-	h.Write(text)
+	template := cmp.Or(tj.Spec.TemplateHash(), string(tj.UID)) // without one no two jobs share an answer
+	_, _ = io.WriteString(h, template)
 	_ = binary.Write(h, binary.LittleEndian, []int64{int64(gpus), tj.Spec.Checkpoint.GraceSeconds})
 	fmt.Fprintf(h, "%q %q", tj.Spec.Checkpoint.Path, tj.Spec.Checkpoint.ResumeArg)
 	h.Sum(sum[:0])

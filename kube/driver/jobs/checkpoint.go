@@ -12,6 +12,9 @@ import (
 // notKept says why what a job saves goes with its pods; "": it does not, as far as its spec says, or it says nothing of
 // saving.
 func notKept(tj *v1alpha1.TrainingJob) string {
+	if tj.Spec.Cut != nil {
+		return tj.Spec.Cut.NotKept
+	}
 	pod, path := &tj.Spec.Template.Spec, tj.Spec.Checkpoint.Path
 	if path == "" || len(pod.Containers) == 0 {
 		return ""

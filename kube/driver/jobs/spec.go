@@ -104,6 +104,8 @@ func Possible(tj *v1alpha1.TrainingJob) error {
 	switch {
 	case tj.Spec.Unreadable != "":
 		return fmt.Errorf("the spec cannot be read: %s", tj.Spec.Unreadable)
+	case tj.Spec.Cut != nil: // it was found possible before
+		return nil
 	case len(pod.Containers) == 0:
 		return fmt.Errorf("template has no container, want the one that trains")
 	}

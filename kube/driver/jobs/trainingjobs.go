@@ -153,7 +153,7 @@ func (js *Jobs) Read(ctx context.Context, api observer.API, v *sched.View, key t
 		return Read{}, err
 	}
 	id, known := js.ids[key]
-	if known && isMissing(&v.Jobs[id], tj, found) {
+	if known && isMissing(&v.Jobs[id], tj, found) || found && lacks(v, id, known, tj) {
 		tj = new(v1alpha1.TrainingJob)
 		if found, err = api.Ask(ctx, key, tj); err != nil {
 			return Read{}, err
@@ -175,6 +175,18 @@ func (js *Jobs) Read(ctx context.Context, api observer.API, v *sched.View, key t
 // isMissing reports whether a job that is to go on is not what the cache has by its name, if it has anything.
 func isMissing(j *sched.Job, tj *v1alpha1.TrainingJob, found bool) bool {
 	return j.State != sched.Done && !j.Cancel && (!found || string(tj.UID) != j.Spec.Task)
+}
+
+// lacks reports whether the cache left out of a job what is needed of it: one that goes on bears marks of one that is
+// done, or one that is to arrive of one that has arrived.
+func lacks(v *sched.View, id sched.JobID, known bool, tj *v1alpha1.TrainingJob) bool {
+	if tj.Spec.Cut == nil || tj.DeletionTimestamp != nil {
+		return false
+	}
+	if known && v.Jobs[id].Spec.Task == string(tj.UID) {
+		return tj.Spec.Cut.Bare && v.Jobs[id].State != sched.Done
+	}
+	return !tj.Spec.Cut.Bare
 }
 
 // Finalizer is what is to become of our finalizer on a job.
@@ -315,12 +327,12 @@ func (js *Jobs) turnAway(tj *v1alpha1.TrainingJob, why error) []Refusal {
 	return []Refusal{r}
 }
 
-// Find returns the TrainingJob of a UID, to make an attempt of it. The error says why there can be none.
+// Find returns the TrainingJob of a UID, whole, to make an attempt of it. The error says why there can be none.
 func Find(ctx context.Context, api observer.API, key types.NamespacedName, uid types.UID,
 ) (*v1alpha1.TrainingJob, error) {
 	tj := new(v1alpha1.TrainingJob)
 	found, err := api.Get(ctx, key, tj)
-	if err == nil && (!found || tj.UID != uid) {
+	if err == nil && (!found || tj.UID != uid || tj.Spec.Cut != nil) {
 		tj = new(v1alpha1.TrainingJob)
 		found, err = api.Ask(ctx, key, tj)
 	}
