@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // keyFlag is a flag for a command that says what a key of job files says.
@@ -51,7 +52,7 @@ var keyFlags = []keyFlag{
 	{"terminal", "terminal", "`TIME`: run in a terminal, for attach, until it is idle so long", asText},
 	{"share", "share", "never, allow or require: whether its GPUs may be shared", asText},
 	{"cpus", "cpus", "`N` processors that it needs in all", asNumber},
-	{"memory", "memory_gb", "`SIZE` of memory that it needs in all, as 32G", asSize},
+	{"memory", "memory_gb", "`SIZE` of memory that it needs in all, as 32G; GiB without a unit", asSize},
 	{"limits", "limits", "`WORD`: enforced or best-effort: run where nothing holds it to these?", asText},
 	{"gpu-memory", "gpu_memory_gb", "`GB` that it needs of each GPU", asNumber},
 	{"gpu-use", "gpu_use", "`SHARE` of each GPU that it uses alone, 0 to 1", asNumber},
@@ -125,13 +126,22 @@ func asSize(text string) any {
 }
 
 // inAll divides what a command needs in all among its GPUs, which keys are about, and has it held to that unless its
-// flags say otherwise.
-func inAll(cmd *cobra.Command, job map[string]any, gpus int) {
+// flags say otherwise. None of it is refused.
+func inAll(cmd *cobra.Command, job map[string]any, gpus int) error {
+	set := cmd.Flags().Changed
+	if cmd.Flag("limits").Value.String() == task.Enforced && !set("cpus") && !set("memory") {
+		return term.Usagef("%s: --limits %s alone, want --cpus N or --memory SIZE, to which the job is held",
+			term.OwnName(cmd), task.Enforced)
+	}
 	for flag, key := range map[string]string{"cpus": "cpus", "memory": "memory_gb"} {
 		if !cmd.Flags().Changed(flag) {
 			continue
 		}
 		n, err := strconv.ParseFloat(fmt.Sprintf("%s", job[key]), 64)
+		if err == nil && n == 0 {
+			return term.Usagef("%s: --%s %s, want > 0, or no --%s where any will do", term.OwnName(cmd), flag,
+				cmd.Flag(flag).Value, flag)
+		}
 		if err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
 			job[key] = n / float64(gpus)
 		}
@@ -139,6 +149,7 @@ func inAll(cmd *cobra.Command, job map[string]any, gpus int) {
 			job["limits"] = task.Enforced
 		}
 	}
+	return nil
 }
 
 // keyed are the values of such flags.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager/kept"
 )
 
@@ -77,14 +80,41 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 	if err != nil {
 		return err
 	}
-	end, err := c.Logs(cmd.Context(), job, o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
+	wrote, show := false, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw)
+	end, err := c.Logs(cmd.Context(), job, o, func(piece api.Output) error {
+		wrote = true
+		return show(piece)
+	})
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("interrupted; job %s goes on", args[0])}
 	case err != nil:
 		return err
 	}
+	if !wrote && end.State == "done" && !f.to.Remote() {
+		if failed := f.removed(cmd, c, job, end.Attempt); failed != nil {
+			return failed
+		}
+	}
 	return f.ended(cmd, c, job, &end)
+}
+
+// removed says that nothing is kept of what an attempt wrote, where that is so.
+func (f *logsFlags) removed(cmd *cobra.Command, c *api.Client, job string, attempt int) error {
+	doc, err := c.Job(cmd.Context(), job)
+	if err != nil || attempt == 0 {
+		return err
+	}
+	info, err := c.Info(cmd.Context())
+	if err != nil {
+		return err
+	}
+	path := shim.State(info.State).RunDir(int32(doc.ID), int32(attempt)).Output()
+	if _, failed := os.Stat(path); errors.Is(failed, fs.ErrNotExist) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "-- what %s wrote was removed (`trainyard clean`, `serve --keep`)\n",
+			client.JobTitle(&doc))
+	}
+	return nil
 }
 
 // kept prints what is kept of the output of a job where no one serves.

@@ -119,13 +119,9 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	if err != nil {
 		return s, err
 	}
-	name := f.name
-	if name == "" {
-		name = nameOf(args[0])
-	}
-	if f.name == "" && jobfile.IsNumber(name) {
-		// the program's name may be one, that of a job not
-		name = "job-" + name[max(0, len(name)+len("job-")-jobfile.MaxName):]
+	name, err := f.called(cmd, args[0])
+	if err != nil {
+		return s, err
 	}
 	if s.Dir, err = os.Getwd(); err != nil {
 		return s, err
@@ -146,7 +142,9 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 		job["preemptible"] = f.preempt
 	}
 	f.keys.set(cmd, job)
-	inAll(cmd, job, int(gpus.Want))
+	if bad := inAll(cmd, job, int(gpus.Want)); bad != nil {
+		return s, bad
+	}
 	if s.Inherit, err = f.shell.taken(cmd); err != nil {
 		return s, err
 	}
@@ -169,6 +167,21 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	warnMissing(cmd, jobs)
 	s.File, s.Dry = b.String(), f.dry
 	return s, nil
+}
+
+// called is the name of the command's job: what is given, else by its program.
+func (f *handIn) called(cmd *cobra.Command, program string) (string, error) {
+	switch name := nameOf(program); {
+	case f.name != "":
+		return f.name, nil
+	case cmd.Flags().Changed("name"):
+		return "", term.Usagef("%s: --name \"\", want 1 to %d letters, digits, dots, _ and -", term.OwnName(cmd),
+			jobfile.MaxName)
+	case jobfile.IsNumber(name): // the program's name may be one, that of a job not
+		return "job-" + name[max(0, len(name)+len("job-")-jobfile.MaxName):], nil
+	default:
+		return name, nil
+	}
 }
 
 // asFlags says of keys of a job file which flags they are.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,16 +21,17 @@ func newTraceDescribe() *cobra.Command {
 	var f traceFlags
 	spec, asJSON := "", false
 	cmd := &cobra.Command{
-		Use:   "describe FILE",
+		Use:   "describe {FILE | -}",
 		Short: "Say what a trace asks for",
 		Long: `Says how many jobs a trace has, how wide and long they are, when they arrive,
 how they ended, whose they are, what load they offer to a cluster, by GPU type
-where jobs name one, and what is known and doubtful about the data.
+where jobs name one, and what is known and doubtful about the data. FILE may
+be - for standard input.
 
 ` + inputs.FormatsHelp(),
 		Args: term.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := describe(&f, args[0], spec)
+			d, err := describe(cmd.InOrStdin(), &f, args[0], spec)
 			if err != nil {
 				return err
 			}
@@ -53,7 +55,7 @@ type description struct {
 	cluster *cluster.Cluster // nil = not given
 }
 
-func describe(f *traceFlags, path, spec string) (*description, error) {
+func describe(in io.Reader, f *traceFlags, path, spec string) (*description, error) {
 	d := &description{}
 	var err error
 	if spec != "" {
@@ -63,6 +65,10 @@ func describe(f *traceFlags, path, spec string) (*description, error) {
 	}
 	err = f.with(path, func(o trace.Options) (err error) {
 		o.Roughly = true // widths and arrivals can be given without durations
+		if path == "-" {
+			d.trace, err = trace.Parse(in, "standard input", o)
+			return err
+		}
 		d.trace, err = trace.Read(path, o)
 		return err
 	})
