@@ -79,6 +79,7 @@ type Jobs struct {
 	System string `json:"system"`
 	Total  int    `json:"total" doc:"jobs that fit what was asked for, listed or not"`
 	Jobs   []Job  `json:"jobs" doc:"by number"`
+	AsOf   string `json:"foreseen_at,omitempty" doc:"of which moment starts and ends to come are, if not of now: of more than 200 jobs that are not done they are looked for a twentieth of the time"`
 }
 
 // GPU is how one GPU or slot stands.

@@ -96,8 +96,8 @@ type Bucket struct {
 type Outlook struct {
 	Schema string     `json:"schema" doc:"trainyard.forecast/v1"`
 	Seq    uint64     `json:"seq" doc:"the last event that it has, at least"`
-	At     string     `json:"at" doc:"of which moment it is"`
-	Known  bool       `json:"known" doc:"false: it was not to be had in time, or of more than 200 jobs"`
+	At     string     `json:"at" doc:"of which moment it is: of more than 200 jobs it may be an earlier one"`
+	Known  bool       `json:"known" doc:"false: it was not to be had in time"`
 	Draws  int        `json:"draws" doc:"simulated futures behind it"`
 	Rests  string     `json:"rests_on,omitempty" doc:"what it rests on"`
 	Until  string     `json:"until,omitempty" doc:"how far it looks"`

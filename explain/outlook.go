@@ -35,6 +35,7 @@ type Forecast struct {
 	Draws int        // that were finished
 	Cut   int        // of them, those that ended for too many events, before the horizon
 	Ended int        // jobs that finished before, from which it knows how long jobs take
+	All   int        // jobs that there are at that moment, done or not, and planned ones
 	Jobs  []Estimate // of the jobs that were asked about and are not done, by JobID
 	// Busy and Queue are GPUs that those jobs hold, from their start to their end, and how many of them wait for their
 	// start, at times from At on: nil = of some jobs alone.

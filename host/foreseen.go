@@ -14,7 +14,7 @@ const (
 	// momentLasts is for how long a moment is looked at again if nothing has happened since: whoever asks then, of
 	// whichever job and by whichever way, has the same answer.
 	momentLasts = 2 * time.Second
-	// mostForeseen is of how many jobs that are not done all is foreseen at once.
+	// mostForeseen is of how many jobs that are not done all is foreseen at every moment; of more see farsight.
 	mostForeseen = 200
 )
 
@@ -27,6 +27,8 @@ type outlook struct {
 	start  *Start // that it is of
 	at     sched.Time
 	whole  *explain.Forecast // nil = not foreseen yet
+
+	far farsight
 }
 
 // current returns the moment that v shows, if it was copied a moment ago and nothing has happened since; else nil.
@@ -84,21 +86,26 @@ func (o *outlook) said(m Moment) *explain.Forecast {
 	return o.whole
 }
 
-// Outlook says when all jobs that are not done start and end, as Why says it of each at the same moment. It is nil
-// where ctx ends before that is known, where more jobs than 200 are not done, and where no one looks into the future.
+// Outlook says when all jobs that are not done start and end, as Why says it of each at the same moment. Of more than
+// 200 it is what was foreseen of them last, which may be of an earlier moment: see its At. It is nil where ctx ends
+// before it is known, and where no one looks into the future.
 func (h *Host) Outlook(ctx context.Context) (*explain.Forecast, error) {
 	if h.o.Forecaster == nil {
 		return nil, nil //nolint:nilnil // as said
 	}
 	var moment Moment
+	var version uint64
 	var err error
 	asked := h.Look(ctx, func(v *sched.View) {
-		if unfinished(v) <= mostForeseen {
+		if version = v.Version; unfinished(v) <= mostForeseen {
 			moment, err = h.take(v)
 		}
 	})
-	if failed := errors.Join(asked, err); failed != nil || moment == nil {
+	if failed := errors.Join(asked, err); failed != nil {
 		return nil, failed
+	}
+	if moment == nil {
+		return h.outlook.far.ask(ctx, h, version)
 	}
 	f, err := h.outlook.foresee(ctx, moment)
 	if ctx.Err() != nil {

@@ -16,7 +16,9 @@ import (
 type WhyOptions struct {
 	Remedies time.Duration // to look for what would let it start; 0 = do not
 	Forecast time.Duration // to look into the future; 0 = do not
-	Most     int           // no look into the future where more jobs than that are not done; 0 = whatever they are
+	// Most is of how many jobs that are not done it is foreseen at that moment. Of more it is what was foreseen of them
+	// last: see its At. 0 = however many they are.
+	Most int
 }
 
 // Answer says why a job stands as it does, as of one instant.
@@ -56,10 +58,14 @@ func (h *Host) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answer, 
 			return nil, failed
 		}
 	}
-	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
+	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		a.Forecast, err = a.foresee(limited, &h.outlook, moment, id)
+		if o.Most == 0 || unfinished(a.View) <= o.Most {
+			a.Forecast, err = a.foresee(limited, &h.outlook, moment, id)
+		} else {
+			a.Forecast, err = h.outlook.far.ask(limited, h, a.View.Version)
+		}
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err
 		}

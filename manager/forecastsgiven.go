@@ -2,6 +2,7 @@ package manager
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,10 +18,14 @@ const foretoldAgain = time.Minute
 // mostForetold is of how many jobs it is known when a forecast was kept, unless more are asked about within a minute.
 const mostForetold = 1 << 12
 
+// mostAtOnce is how many are kept in one transaction: what is decided waits for it.
+const mostAtOnce = 500
+
 // foretold keeps forecasts that were given.
 type foretold struct {
 	mu   sync.Mutex
 	last map[sched.JobID]sched.Time // when one of a job was kept
+	full int                        // with how many of them those that no longer count are forgotten; 0 = mostForetold
 }
 
 // due reports whether a forecast of a job that is given now may be kept.
@@ -31,8 +36,9 @@ func (f *foretold) due(id sched.JobID, now sched.Time) bool {
 
 // note remembers that one was kept. What no longer counts is forgotten, as a manager sees millions of jobs.
 func (f *foretold) note(id sched.JobID, now sched.Time) {
-	if len(f.last) >= mostForetold {
+	if len(f.last) >= max(f.full, mostForetold) {
 		maps.DeleteFunc(f.last, func(_ sched.JobID, at sched.Time) bool { return now.Sub(at) >= foretoldAgain })
+		f.full = 2 * len(f.last)
 	}
 	if f.last == nil {
 		f.last = map[sched.JobID]sched.Time{}
@@ -40,19 +46,24 @@ func (f *foretold) note(id sched.JobID, now sched.Time) {
 	f.last[id] = now
 }
 
-// Foretold keeps a forecast that was given, one a job and minute. Nothing depends on it: on a disk that is nearly full
+// Foretold keeps forecasts that were given, one a job and minute. Nothing depends on it: on a disk that is nearly full
 // none is kept. It may be called by any goroutine.
-func (m *Manager) Foretold(f explain.Foretold) {
+func (m *Manager) Foretold(list ...explain.Foretold) {
 	m.foretold.mu.Lock()
 	defer m.foretold.mu.Unlock()
-	if !m.foretold.due(f.Job, f.At) || !store.Reserved(m.o.Dir) {
+	list = slices.DeleteFunc(slices.Clone(list), func(f explain.Foretold) bool { return !m.foretold.due(f.Job, f.At) })
+	if len(list) == 0 || !store.Reserved(m.o.Dir) {
 		return
 	}
-	if err := m.kept.KeepForecast(f); err != nil {
-		m.o.Log.Warn("a forecast that was given is not kept", "err", err)
-		return
+	for some := range slices.Chunk(list, mostAtOnce) {
+		if err := m.kept.KeepForecasts(some); err != nil {
+			m.o.Log.Warn("forecasts that were given are not kept", "jobs", len(some), "err", err)
+			return
+		}
+		for _, f := range some {
+			m.foretold.note(f.Job, f.At)
+		}
 	}
-	m.foretold.note(f.Job, f.At)
 }
 
 // Forecasts returns those that were given and kept, the oldest first.

@@ -2,6 +2,7 @@ package whatif_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/trainyard/trainyard/driver/sim"
@@ -14,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-// busy is a machine of eight GPUs with 200 jobs in its past and 50 in its queue.
-func busy(b *testing.B) (*whatif.Moment, *whatif.Work) {
+// busy is a machine of eight GPUs with 200 jobs in its past and so many in its queue.
+func busy(b *testing.B, queue int) (*whatif.Moment, *whatif.Work) {
 	b.Helper()
 	w, r := whatiftest.NewWorld(1), rand.New(rand.NewPCG(1, 1))
 	w.Runtime, w.Sleep, w.Cluster.Pools, w.Header.Pools, w.Runtime = sim.Runtime{}, "", nil, nil, sim.Runtime{}
@@ -25,7 +26,7 @@ func busy(b *testing.B) (*whatif.Moment, *whatif.Work) {
 	w.Scores = whatiftest.ScoresOf(8, r)
 	w.Trace.Jobs = nil
 	var sizes []float64
-	for range 250 {
+	for range 200 + queue {
 		j := trace.Job{Spec: sched.JobSpec{GPUs: sched.Rigid(1 << r.IntN(3))}, Duration: lognormal(r)}
 		w.Trace.Jobs, sizes = append(w.Trace.Jobs, j), append(sizes, j.Duration.Seconds())
 	}
@@ -69,7 +70,7 @@ func busy(b *testing.B) (*whatif.Moment, *whatif.Work) {
 
 // BenchmarkForecast is one forecast of twenty draws.
 func BenchmarkForecast(b *testing.B) {
-	m, w := busy(b)
+	m, w := busy(b, 50)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := m.Forecast(b.Context(), w, whatif.ForecastOptions{}); err != nil {
@@ -78,9 +79,23 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
+// BenchmarkForecastOfMany is one forecast of twenty draws of a long queue.
+func BenchmarkForecastOfMany(b *testing.B) {
+	for _, n := range []int{200, 2_000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			m, w := busy(b, n)
+			for b.Loop() {
+				if _, err := m.Forecast(b.Context(), w, whatif.ForecastOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkRemedies is one search for what would let the last job start.
 func BenchmarkRemedies(b *testing.B) {
-	m, _ := busy(b)
+	m, _ := busy(b, 50)
 	last := sched.JobID(len(m.View().Jobs) - 1)
 	for m.View().Jobs[last].State != sched.Waiting {
 		last--

@@ -70,7 +70,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 	if o.Others {
 		l.past = pastOf(m.View())
 	}
-	f := &Forecast{At: l.v.Now, Until: l.until, Ended: w.Ended}
+	f := &Forecast{At: l.v.Now, Until: l.until, Ended: w.Ended, All: len(l.v.Jobs)}
 	open, err := l.draws(ctx, numbers(o.Draws), drawing{past: l.past, until: l.until})
 	if err != nil {
 		return nil, err

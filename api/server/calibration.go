@@ -19,7 +19,8 @@ const calibrationID = "calibration"
 // Calibrator is a Historian that keeps forecasts that were given.
 type Calibrator interface {
 	Historian
-	Foretold(f explain.Foretold)
+	// Foretold keeps forecasts, which may be of many jobs at once.
+	Foretold(list ...explain.Foretold)
 	// Forecasts returns those that are kept, the oldest first.
 	Forecasts() ([]explain.Foretold, error)
 }

@@ -2,9 +2,11 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,6 +201,38 @@ func TestCalibrationOfWhy(t *testing.T) {
 	for _, row := range doc.Rows {
 		if row.Of == "end" && row.Lead == 0 && row.System == "" && (row.Judged != judged || row.Inside != inside) {
 			t.Errorf("%+v, want %d of %d inside", row, inside, judged)
+		}
+	}
+}
+
+// Ensure that of hundreds of jobs that come one after the other, more than are foreseen at every moment, a forecast is
+// kept of each, and one alone.
+func TestForetoldOfMany(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1, nil)
+	const n = 110
+	for k := range 3 {
+		var list strings.Builder
+		list.WriteString("defaults: {wall_time: 2h, command: [sleep, 1h]}\njobs:\n")
+		for i := range n {
+			fmt.Fprintf(&list, "- {name: a%d-%d}\n", k, i)
+		}
+		r.submit(list.String())
+	}
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		kept, err := r.m.Forecasts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[sched.JobID]int{}
+		for _, f := range kept {
+			of[f.Job]++
+		}
+		if len(of) == 3*n && len(kept) == 3*n {
+			return
+		}
+		if len(kept) > 3*n || time.Now().After(end) {
+			t.Fatalf("%d forecasts of %d jobs, want one of each of %d", len(kept), len(of), 3*n)
 		}
 	}
 }

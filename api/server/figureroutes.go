@@ -272,10 +272,7 @@ func (p *past) expected(x *whyWriter, f *explain.Forecast, id sched.JobID) api.E
 		doc.GPUs = n
 	}
 	if e := f.Of(id); e != nil {
-		doc.End = x.within(e.End)
-		if j.Attempt != sched.Running {
-			doc.Start = x.within(e.Start)
-		}
+		doc.Start, doc.End = x.expected(e)
 	}
 	return doc
 }

@@ -55,7 +55,9 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 			doc.Jobs[i] = x.job(id)
 		}
 		worths(s.o.Host, v, doc.Jobs)
-		doc.Now = x.when(v.Now)
+		if doc.Now = x.when(v.Now); earlier(ahead, v.Now) {
+			doc.AsOf = x.when(ahead.At)
+		}
 	})
 	return doc, err
 }
@@ -213,9 +215,7 @@ func (x *writer) foreseen(doc *api.Job, j *sched.Job, id sched.JobID) {
 		return
 	}
 	w := whyWriter{Renderer: x.says}
-	if doc.End = w.within(e.End); j.Attempt != sched.Running {
-		doc.Start = w.within(e.Start)
-	}
+	doc.Start, doc.End = w.expected(e)
 }
 
 // listSuits is for how long a list looks into the future as suits.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/whatif"
@@ -48,7 +49,7 @@ func inTurn(ctx context.Context, turn chan struct{}) (done func(), err error) {
 // whyInput says what is asked about a job.
 type whyInput struct {
 	aboutJob
-	Ahead int `query:"ahead_ms" minimum:"-1" maximum:"5000" default:"-1" doc:"milliseconds for a look into the future at most; 0 = none, -1 = 2000, and none where more than 2000 jobs are not done"`
+	Ahead int `query:"ahead_ms" minimum:"-1" maximum:"5000" default:"-1" doc:"milliseconds for a look into the future at most; 0 = none, -1 = 2000, and what was foreseen last where more than 2000 jobs are not done"`
 	Try   int `query:"try_ms" minimum:"0" maximum:"3000" default:"1000" doc:"milliseconds for trying remedies at most; 0 = none"`
 }
 
@@ -125,9 +126,10 @@ func (x *whyWriter) why(job api.Job) api.Why {
 		doc.AheadMax += int(r.Max)
 	}
 	if e := a.Forecast.Of(x.id); e != nil {
-		doc.Draws, doc.End, doc.Rests = a.Forecast.Draws, x.within(e.End), x.Rests()
-		if x.View.Job(x.id).Attempt != sched.Running {
-			doc.Start = x.within(e.Start)
+		doc.Draws, doc.Rests = a.Forecast.Draws, x.RestsOf(e)
+		doc.Start, doc.End = x.expected(e)
+		if earlier(a.Forecast, x.View.Now) {
+			doc.Rests += ", as of " + x.Origin.Add(time.Duration(a.Forecast.At)).Format(time.TimeOnly)
 		}
 	}
 	if r := a.Remedies; r != nil {
@@ -312,7 +314,29 @@ func (x *whyWriter) gpuNames(gpus []sched.GPUID) []string {
 }
 
 // within says an interval for programs.
-func (x *whyWriter) within(s whatif.Span) *api.Within {
+// expected says when a job of an estimate starts and ends, no start of one that runs. What was foreseen at an earlier
+// moment, and ought to have come by now, is not known.
+func (x *whyWriter) expected(e *explain.Estimate) (start, end *api.Within) {
+	overdue := func(s explain.Span) explain.Span {
+		if s.P90 < x.View.Now && earlier(x.Forecast, x.View.Now) {
+			s.Unknown = true
+		}
+		return s
+	}
+	end = x.within(overdue(e.End))
+	if x.View.Job(e.Job).Attempt != sched.Running {
+		start = x.within(overdue(e.Start))
+	}
+	return start, end
+}
+
+// recent is how old a forecast may be that counts as one of now: a moment lasts for so long.
+const recent = 3 * time.Second
+
+// earlier reports whether f, which may be nil, is of an earlier moment than now.
+func earlier(f *explain.Forecast, now sched.Time) bool { return f != nil && now.Sub(f.At) > recent }
+
+func (x *whyWriter) within(s explain.Span) *api.Within {
 	if s.Unknown {
 		return &api.Within{}
 	}

@@ -241,6 +241,9 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 		t.Cut(1, width)
 		t.Cut(columns, width)
 	}
+	if at, bad := time.Parse(time.RFC3339, doc.AsOf); bad == nil {
+		fmt.Fprintf(side, "starts are as foreseen at %s, of so many jobs\n", at.Local().Format(time.TimeOnly))
+	}
 	return term.WriteText(w, t.Text(width)+note)
 }
 

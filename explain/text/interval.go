@@ -58,6 +58,15 @@ func (r *Renderer) Rests() string {
 	return text
 }
 
+// RestsOf says what an estimate of the forecast rests on: nothing is as sure of jobs that are not alike.
+func (r *Renderer) RestsOf(e *explain.Estimate) string {
+	text := r.Rests()
+	if b := e.Basis; text != "" && (b == explain.ByUser || b == explain.ByWidth || b == explain.ByAll) {
+		text += ", too few of them like this one: it may take far longer or shorter"
+	}
+	return text
+}
+
 // coarse says a duration in one unit.
 func coarse(d time.Duration) string {
 	const day = 24 * time.Hour

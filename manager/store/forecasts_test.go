@@ -40,7 +40,7 @@ func TestForecasts(t *testing.T) {
 			End: explain.Span{P10: 11, P50: 12, P90: 13, Alone: true}},
 	}
 	for _, f := range want {
-		if err := s.KeepForecast(f); err != nil {
+		if err := s.KeepForecasts([]explain.Foretold{f}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestForecasts(t *testing.T) {
 	if _, err := s.db.Exec("update forecasts set id = ? where id = 2", MostForecasts+1); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.KeepForecast(want[0]); err != nil {
+	if err := s.KeepForecasts(want[:1]); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := s.Forecasts(); err != nil || len(list) != 2 || list[0].At != 9 || list[1].At != 5 {
@@ -67,10 +67,52 @@ func TestForecasts(t *testing.T) {
 	if _, err := s.db.Exec("update meta set value = '99' where name = 'epoch'"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.KeepForecast(want[0]); err != nil {
+	if err := s.KeepForecasts(want[:1]); err != nil {
 		t.Error(err)
 	}
 	if list, _ := s.Forecasts(); len(list) != 2 {
 		t.Error("a manager that has lost the folder keeps a forecast")
+	}
+}
+
+// Ensure that more forecasts than are read at once come back in order, each once, also where some were let go of, and
+// that a list of which one cannot be kept leaves nothing.
+func TestManyForecasts(t *testing.T) {
+	s := begin(t, t.TempDir())
+	if _, err := s.NextEpoch(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{readAtOnce - 1, 1, 1, 2 * readAtOnce} {
+		had, err := s.Forecasts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := make([]explain.Foretold, n)
+		for i := range list {
+			list[i] = explain.Foretold{At: sched.Time(len(had) + i), Job: sched.JobID(i), System: "las"}
+		}
+		if bad := s.KeepForecasts(list); bad != nil {
+			t.Fatal(bad)
+		}
+		got, err := s.Forecasts()
+		if err != nil || !reflect.DeepEqual(got, append(had, list...)) {
+			t.Fatalf("%d forecasts after %d and %d more, %v, want all of them in order", len(got), len(had), n, err)
+		}
+	}
+	if _, err := s.db.Exec("delete from forecasts where id % 3 = 0"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Forecasts()
+	if want := 3*readAtOnce + 1 - (3*readAtOnce+1)/3; err != nil || len(got) != want {
+		t.Errorf("%d forecasts, %v, want %d", len(got), err, want)
+	}
+	if _, err = s.db.Exec("create unique index one on forecasts(at) where at >= 99990"); err != nil {
+		t.Fatal(err)
+	}
+	if err = s.KeepForecasts([]explain.Foretold{{At: 99990}, {At: 99990}}); err == nil {
+		t.Error("a forecast that cannot be kept is no error")
+	}
+	if after, failed := s.Forecasts(); failed != nil || !reflect.DeepEqual(after, got) {
+		t.Errorf("%d forecasts, %v, want the %d from before", len(after), failed, len(got))
 	}
 }

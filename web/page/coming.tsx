@@ -5,12 +5,12 @@ import { at, clock, many, sinceOrigin, tickAt, ticks } from "./format";
 import { board, type JobDoc } from "./live";
 import { light, night } from "./palette";
 import { dark, link } from "./state";
-import { usePolled, within } from "./yard";
+import { AsOf, usePolled, within } from "./yard";
 
 const MOST = 40;
 
 export function Coming({ now }: { now: number }) {
-  const doc = usePolled<{ jobs: JobDoc[] }>("/v1/jobs?state=waiting,starting,running,stopping&ahead_ms=-1", board.value?.seq ?? 0);
+  const doc = usePolled<{ jobs: JobDoc[]; foreseen_at?: string }>("/v1/jobs?state=waiting,starting,running,stopping&ahead_ms=-1", board.value?.seq ?? 0);
   const pal = dark.value ? night : light;
   if (!doc) return <p class="note">Looking ahead…</p>;
   const all = doc.jobs.filter((j) => j.end?.known || j.start?.known);
@@ -42,6 +42,7 @@ export function Coming({ now }: { now: number }) {
         {ticks(now, end, 6).map((t) => <span key={t} style={tickAt(x(t) / 100)}>{at(t)}</span>)}
       </div>
       {all.length > MOST && <p class="note">{all.length - MOST} more jobs are in the table alone.</p>}
+      <AsOf doc={doc} />
       <p class="quiet">Now is {clock(board.value?.now)} by the last event.</p>
     </Figure>
   );

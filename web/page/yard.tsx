@@ -36,6 +36,12 @@ export function within(w: Within | undefined): string {
   return low === high ? low : `${low} to ${w.high ? high : "?"}`;
 }
 
+/** AsOf says of which moment times to come are, where that is an earlier one. */
+export function AsOf({ doc }: { doc: { foreseen_at?: string } | null }) {
+  if (!doc?.foreseen_at) return null;
+  return <p class="quiet as-of">Times to come are those foreseen at {clock(doc.foreseen_at)}: of so many jobs they are looked for less often.</p>;
+}
+
 export function Yard() {
   const b = board.value;
   if (!b) return <p class="note">Waiting for the host.</p>;
@@ -126,7 +132,7 @@ const order = (a: JobDoc, c: JobDoc) => (c.priority ?? 0) - (a.priority ?? 0) ||
 
 function Queue({ b }: { b: Board }) {
   const rows = [...b.jobs.values()].filter((r) => r.state === "waiting" || r.state === "held");
-  const doc = usePolled<{ jobs: JobDoc[] }>("/v1/jobs?state=waiting,held&ahead_ms=-1", b.seq);
+  const doc = usePolled<{ jobs: JobDoc[]; foreseen_at?: string }>("/v1/jobs?state=waiting,held&ahead_ms=-1", b.seq);
   const known = new Map((doc?.jobs ?? []).map((j) => [j.id, j]));
   const list = rows.map((r) => ({ ...known.get(r.id), ...r }) as JobDoc);
   list.sort((x, y) => (Date.parse(x.start?.median ?? "") || Infinity) - (Date.parse(y.start?.median ?? "") || Infinity) || order(x, y));
@@ -141,6 +147,7 @@ function Queue({ b }: { b: Board }) {
               j.state === "held" ? "–" : doc ? within(j.start) : "…", <span class="why"><bdi>{j.why ?? ""}</bdi> <a href={link("job", { id: j.id })}>why?</a></span>,
             ])} />}
       {list.length > 100 && <p class="note">{count(list.length - 100)} more jobs wait.</p>}
+      <AsOf doc={doc} />
     </section>
   );
 }

@@ -365,13 +365,17 @@ class Info(_Info, total=False):
     you: str
 
 
-class Jobs(TypedDict):
+class _Jobs(TypedDict):
     jobs: Optional[List[Job]]
     now: str
     schema: str
     system: str
     total: int
     unit: str
+
+
+class Jobs(_Jobs, total=False):
+    foreseen_at: str
 
 
 class UserHours(TypedDict):
