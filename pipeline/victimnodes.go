@@ -84,10 +84,13 @@ func (x *victims) bestOn(v *sched.View, node sched.NodeID, now float64) sched.Jo
 
 // lastVictimOf looks at the nodes that may have become able to hold job id since it last did not fit, or at all nodes.
 func (x *victims) lastVictimOf(v *sched.View, id sched.JobID, n int, t sched.TypeID, now float64) sched.JobID {
+	x.looked.begin(len(v.Nodes))
 	last := sched.JobID(sched.None)
 	look := func(node sched.NodeID) {
-		if w := x.lastVictim(v, node, id, last, n, now); w != sched.None {
-			last = w
+		if x.looked.first(node) {
+			if w := x.lastVictim(v, node, id, last, n, now); w != sched.None {
+				last = w
+			}
 		}
 	}
 	if nodes, f := x.sinceFailure(v, id); f != nil {
@@ -163,8 +166,9 @@ func (x *victims) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed, 
 	if need.Whole == 0 {
 		return 0
 	}
+	x.looked.begin(len(v.Nodes))
 	look := func(node sched.NodeID) {
-		if x.books.ledger.UsableOn(node) == need.Size && x.clears(v, id, node, now) && !slices.Contains(x.clear, node) {
+		if x.looked.first(node) && x.books.ledger.UsableOn(node) == need.Size && x.clears(v, id, node, now) {
 			x.clear = append(x.clear, node)
 		}
 	}
@@ -199,4 +203,24 @@ func (x *victims) clears(v *sched.View, id sched.JobID, node sched.NodeID, now f
 		}
 	}
 	return true
+}
+
+// looked is the nodes that a search has looked at: those where something was given up are logged each time.
+type looked struct {
+	at  []uint32 // by node: the last search that looked at it
+	now uint32
+}
+
+// begin starts another search among so many nodes.
+func (l *looked) begin(nodes int) {
+	if l.now++; l.now == 0 || len(l.at) < nodes {
+		l.at, l.now = make([]uint32, nodes), 1
+	}
+}
+
+// first reports whether the search has not looked at node yet, and notes that it has.
+func (l *looked) first(node sched.NodeID) bool {
+	was := l.at[node]
+	l.at[node] = l.now
+	return was != l.now
 }

@@ -18,6 +18,7 @@ type victims struct {
 	tenantGPUs []int          // what they hold there
 	clear      []sched.NodeID // that can be wholly freed for the job being placed
 	cleared    bool           // clear is known
+	looked     looked         // at for it
 }
 
 // begin forgets the victims of the job placed before.
