@@ -52,7 +52,7 @@ func (f *simulateFlags) begin(out *outputs, c *comparison) error {
 }
 
 // eventFile is where the log of run i goes; nil if none was asked for.
-func (o *outputs) eventFile(i int) io.Writer {
+func (o *outputs) eventFile(i int) *term.OutFile {
 	if len(o.events) == 0 {
 		return nil
 	}

@@ -155,6 +155,18 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err := f.runAll(cmd.Context(), c, out, stderr); err != nil {
 		return err
 	}
+	failed := c.takeFailed(out)
+	if len(c.runs) == 0 {
+		return failed
+	}
+	if err := f.write(cmd, c, out, stderr); err != nil {
+		return err
+	}
+	return failed
+}
+
+// write prints what came of the runs, and keeps their files.
+func (f *simulateFlags) write(cmd *cobra.Command, c *comparison, out *outputs, stderr io.Writer) error {
 	if err := out.report.Fill(c.report(cmd), stderr); err != nil {
 		return err
 	}
@@ -167,14 +179,18 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	return term.WriteText(cmd.OutOrStdout(), c.text(term.WidthOf(cmd.OutOrStdout())))
 }
 
-// runAll runs all systems, with a bar on stderr if that is a terminal and they take long.
+// runAll runs all systems, with a bar on stderr if that is a terminal and they take long. Whether one failed
+// is in its run: the others go on. An error means that they were interrupted.
 func (f *simulateFlags) runAll(ctx context.Context, c *comparison, out *outputs, stderr io.Writer) error {
 	bar := term.NewProgress(stderr, strings.Join(c.names(), ", "), len(c.runs)*len(c.shared.Trace.Jobs))
 	defer bar.Close()
 	tasks := make([]parallel.Task, len(c.runs))
 	for i := range c.runs {
 		c.runs[i].timed = f.timing
-		tasks[i] = func(ctx context.Context) error { return c.runs[i].run(ctx, bar, out.eventFile(i)) }
+		tasks[i] = func(ctx context.Context) error {
+			c.runs[i].err = c.runs[i].run(ctx, bar, out.eventFile(i))
+			return ctx.Err()
+		}
 	}
 	return parallel.Do(ctx, f.parallel, tasks, nil)
 }
@@ -184,12 +200,14 @@ type comparison struct {
 	shared  *simulate.Request
 	summary trace.Summary
 	runs    []systemRun
+	failed  []failedRun // taken from runs
 }
 
 // systemRun is one of them: what is asked for, and what came of it.
 type systemRun struct {
 	request simulate.Request
 	outcome *simulate.Outcome
+	err     error          // it failed
 	hash    *eventlog.Hash // nil: not asked for
 	timed   bool           // it measures its own time
 }
@@ -338,7 +356,7 @@ func (c *comparison) warn(stderr io.Writer) {
 }
 
 // run runs one system; events is where its log goes, nil if none is asked for.
-func (r *systemRun) run(ctx context.Context, bar *term.Progress, events io.Writer) error {
+func (r *systemRun) run(ctx context.Context, bar *term.Progress, events *term.OutFile) error {
 	began := time.Now()
 	if r.timed {
 		r.request.Clock = func() int64 { return int64(time.Since(began)) }
@@ -366,7 +384,10 @@ func (r *systemRun) run(ctx context.Context, bar *term.Progress, events io.Write
 	if log == nil {
 		return nil
 	}
-	return log.Close()
+	if err := log.Close(); err != nil {
+		return err
+	}
+	return events.Flush() // now: a full disk is this run's failure
 }
 
 // replica reports whether a simulator of the preset's own runs the system: then there is no log, and nodes are unknown.

@@ -20,6 +20,7 @@ type simulateDoc struct {
 	Round       float64                      `json:"round_s"`  // 0 = the systems' own
 	Settings    map[string]map[string]string `json:"settings"` // as given, by system
 	Results     []resultDoc                  `json:"results"`
+	Failed      []failedDoc                  `json:"failed,omitempty"` // systems that have no result
 }
 
 // document returns what --json prints.
@@ -38,6 +39,7 @@ func (c *comparison) document() simulateDoc {
 		}
 		doc.Results = append(doc.Results, result)
 	}
+	doc.Failed = c.failedDocs()
 	return doc
 }
 

@@ -201,7 +201,7 @@ func finished(jobs []metrics.Job) map[string]bool {
 // notes says what the table does not: which jobs did not finish, whether averages can be compared, what nodes did and
 // what they cost.
 func (c *comparison) notes() []string {
-	var notes []string
+	notes := c.failedNotes()
 	if n := c.replicaNote(); n != "" {
 		notes = append(notes, n)
 	}
