@@ -29,13 +29,22 @@ const (
 var ofHistory = map[string]bool{historyID: true, lossesID: true, attemptsID: true, usersID: true, usageID: true,
 	seriesID: true}
 
-// past answers about what happened. What it packs is packed once for all who ask, until something happens.
+// past answers about what happened. What it packs is packed once for all who ask, until something happens
+// or it is old: series end when it was packed.
 type past struct {
 	s      *Server
 	turn   chan struct{} // one packs at a time
 	seq    uint64        // of the last event of packed
 	packed []byte
+	old    time.Time // when packed is old
 }
+
+const (
+	// packLasts is how long what is packed holds where nothing happens, at least.
+	packLasts = 5 * time.Second
+	// packRest is how many times as long as it took to pack it holds then: that takes a twentieth of the time.
+	packRest = 19
+)
 
 func newPast(s *Server) *past { return &past{s: s, turn: make(chan struct{}, 1)} }
 
@@ -46,7 +55,7 @@ func (p *past) history(w http.ResponseWriter, r *http.Request, _ *nothing) error
 	if err != nil {
 		return err
 	}
-	if seq := p.s.o.Host.LastEvent(); p.packed == nil || seq != p.seq {
+	if seq := p.s.o.Host.LastEvent(); p.packed == nil || seq != p.seq || time.Now().After(p.old) {
 		if err = p.pack(r.Context(), seq); err != nil {
 			done()
 			return err
@@ -63,7 +72,7 @@ func (p *past) history(w http.ResponseWriter, r *http.Request, _ *nothing) error
 
 // pack packs what happened up to an event at least.
 func (p *past) pack(ctx context.Context, seq uint64) error {
-	h := p.s.o.Host.Header()
+	h, start := p.s.o.Host.Header(), time.Now()
 	sys := report.System{Name: h.System, Settings: h.Settings, Engine: "trainyard"}
 	err := p.s.o.Host.Look(ctx, func(*sched.View) {
 		var jobs []metrics.Job
@@ -83,7 +92,7 @@ func (p *past) pack(ctx context.Context, seq uint64) error {
 	if err != nil {
 		return err
 	}
-	p.packed, p.seq = packed, seq
+	p.packed, p.seq, p.old = packed, seq, time.Now().Add(max(packLasts, packRest*time.Since(start)))
 	return nil
 }
 

@@ -28,7 +28,7 @@ export function People({ report }: { report: Report }) {
     let row = by.get(user);
     if (!row) by.set(user, (row = { user, jobs: 0, finished: 0, hours: 0, wait: 0, preempted: 0, lost: 0, energy: 0 }));
     row.jobs++;
-    row.hours += o.service[j] / 3600;
+    if (report.now === undefined) row.hours += o.service[j] / 3600;
     row.preempted += o.preemptions[j];
     row.lost += o.lost[j] / 3600;
     row.energy += o.energy[j] / 3.6e6;
@@ -37,6 +37,9 @@ export function People({ report }: { report: Report }) {
       row.wait += o.finish[j] - report.jobs.submit[j] - o.run[j];
     }
   }
+  // Of a host that is live, what jobs hold now counts, as in the route of users.
+  const a = report.now === undefined ? null : system.gantt?.attempts;
+  for (let i = 0; a && i < a.n; i++) by.get(report.jobs.user[a.job[i]])!.hours += (a.width[i] * (a.end[i] - a.start[i])) / 3600;
   const sums = system.head.sums?.users.map((u) => ({
     user: u.user, jobs: u.jobs, finished: u.finished, hours: u.gpu_hours, wait: u.wait_s, preempted: u.preempted, lost: u.lost_gpu_hours, energy: u.kwh,
   }));

@@ -56,7 +56,9 @@ function Charts({ report, system, args }: { report: Report; system: System; args
   const legend = useMemo(() => colour(report, g, by, pal), [g, by, pal]);
   const rows = Math.max(g.rows, 1), height = Math.round(Math.min(Math.max(rows * 9, 160), Math.max(innerHeight * 0.55, 240))) + 22;
   const set = (r: Range) => change({ t0: trim(r.t0, 12), t1: trim(r.t1, 12) });
-  const busy = system.head.result.gpu_busy, all = system.head.losses;
+  const all = system.head.losses;
+  // The result of a host that is live has attempts that are over alone.
+  const busy = report.now !== undefined && all ? all.classes[report.head.classes.indexOf("useful")] / all.gpu_hours : system.head.result.gpu_busy;
   return (
     <>
       <div class="bar">
