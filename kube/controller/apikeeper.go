@@ -77,7 +77,7 @@ func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store
 		news:    news{report: c.o.report},
 		remarks: remarks, rounds: rounds{every: c.o.every}, cluster: true,
 		shards: newShards(s.View, cmp.Or(c.o.shardNodes, record.ShardNodes),
-			cmp.Or(c.o.RecordSchema, record.JobSchema) < record.JobSchema, l.head),
+			cmp.Or(c.o.RecordSchema, record.JobSchema) < record.JobSchema, l.head, l.lost != ""),
 		memory: remembered{side: l.side}, maxBlob: cmp.Or(c.o.maxBlob, maxBlob),
 		jobs: make(map[sched.JobID]*saved, len(l.jobs))}
 	for i := range l.jobs {

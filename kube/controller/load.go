@@ -57,6 +57,7 @@ type loaded struct {
 	head        *record.Head // of the cluster; nil: there was none, or a whole
 	shardLeader int64        // the last that wrote a shard of the cluster
 	side        int          // of the chunks of the memory
+	lost        string       // why nodes of the cluster are lost; "": none is
 }
 
 // version returns that of the last complete batch; 0: none is known.
@@ -96,6 +97,9 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if failed := c.findAgain(ctx, l, &cl); failed != nil {
+		return nil, failed
 	}
 	if lost := c.outrank(ctx, policy, jobs, l.shardLeader); lost != nil {
 		return nil, lost
@@ -296,6 +300,8 @@ func (c *Controller) goOn(ctx context.Context, l *loaded) error {
 		return err
 	case l.was != is:
 		l.renewed = eventlog.GivesWay(l.was, is)
+	case l.lost != "": // GPUs have other numbers
+		l.renewed = l.lost
 	case l.gone > 0: // it waits for what has happened already
 		l.renewed = fmt.Sprintf("%s went while no one led", counted(l.gone, "job"))
 	case rest == nil:

@@ -31,12 +31,18 @@ type shards struct {
 }
 
 // newShards returns the shards of v as it was read, none of which this leader has written. head is that which was read,
-// nil: there was none, so that it must not come before the shards.
-func newShards(v *sched.View, per int, whole bool, head *record.Head) shards {
+// nil: there was none, so that it must not come before the shards; lost: some that it counts were lost.
+func newShards(v *sched.View, per int, whole bool, head *record.Head, lost bool) shards {
 	s := shards{per: per, whole: whole, all: true, dirty: make(map[int]bool), slots: make(map[string]sched.NodeID),
 		types: v.Types, nodes: len(v.Nodes), blamed: make(map[sched.GPUID]bool)}
 	if head != nil {
 		s.types, s.per = head.Types, head.PerShard // shards of one size go together
+	}
+	if lost { // numbers of nodes are not those of the shards that are there, which count until the head is written
+		s.types, s.nodes = v.Types, len(v.Nodes)
+		if s.per /= 2; s.per == 0 {
+			s.per = record.ShardNodes
+		}
 	}
 	for i := range v.Nodes {
 		s.slots[v.Nodes[i].Spec.Name] = sched.NodeID(i)
@@ -194,12 +200,11 @@ type spoilt struct {
 
 // Error says what may be done, too.
 func (e spoilt) Error() string {
-	head := ClusterMap
-	if e.name == ClusterMap {
-		head = "it"
+	if e.name != ClusterMap {
+		return fmt.Sprintf("ConfigMap %s cannot be read: %v", e.name, e.why)
 	}
-	return fmt.Sprintf("ConfigMap %s cannot be read; put it right, or delete %s: jobs that run start again from their "+
-		"checkpoints then: %v", e.name, head, e.why)
+	return fmt.Sprintf("ConfigMap %s cannot be read; put it right, or delete it: nodes are looked for among what jobs "+
+		"hold then: %v", e.name, e.why)
 }
 
 // Is reports whether err is errCluster.
@@ -215,6 +220,9 @@ var errNoShard = errors.New("it is not there")
 func (c *Controller) cluster(ctx context.Context, l *loaded) (record.Cluster, error) {
 	packed, err := c.blob(ctx, l, ClusterMap)
 	if _, there := l.blobs[ClusterMap]; err != nil || !there {
+		if err == nil && l.version() > 0 {
+			l.lose(c, fmt.Errorf("ConfigMap %s: %w", ClusterMap, errNoShard))
+		}
 		return record.Cluster{}, err
 	}
 	head, whole, err := record.ReadHead(packed)
@@ -230,19 +238,45 @@ func (c *Controller) cluster(ctx context.Context, l *loaded) (record.Cluster, er
 	var list []record.Shard
 	for i := range head.Shards() {
 		one, bad := c.shard(ctx, l, head.PerShard, i)
-		if bad != nil {
+		if errors.Is(bad, errCluster) {
+			one = record.Shard{Lost: true}
+			l.lose(c, bad)
+		} else if bad != nil {
 			return record.Cluster{}, bad
 		}
 		list = append(list, one)
 	}
-	cl, mended, err := head.Join(list, l.version())
-	if err != nil {
-		return cl, spoilt{ClusterMap, err}
+	return c.join(l, head, list)
+}
+
+// join puts the shards of a cluster together. Those that do not go together are lost.
+func (c *Controller) join(l *loaded, head *record.Head, list []record.Shard) (record.Cluster, error) {
+	for {
+		cl, mended, bad := head.Join(list, l.version())
+		var unfit *record.Unfit
+		switch {
+		case errors.As(bad, &unfit):
+			l.lose(c, spoilt{shardMap(head.PerShard, unfit.Shards[0]), bad})
+			for _, i := range unfit.Shards {
+				list[i] = record.Shard{Lost: true}
+			}
+			continue
+		case bad != nil:
+			return cl, spoilt{ClusterMap, bad}
+		}
+		for _, what := range mended {
+			c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
+		}
+		return cl, nil
 	}
-	for _, what := range mended {
-		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
+}
+
+// lose notes that a shard is lost.
+func (l *loaded) lose(c *Controller, why error) {
+	c.o.Log.Error("nodes of the cluster are lost; they are looked for among what jobs hold", "error", why)
+	if l.lost == "" {
+		l.lost = why.Error()
 	}
-	return cl, nil
 }
 
 // shard reads shard i of the cluster, of those that have so many nodes.

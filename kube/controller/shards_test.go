@@ -47,7 +47,7 @@ func yard(t *testing.T, nodes, per int) *desk {
 		}
 	}
 	d.cluster = true
-	d.shards = newShards(d.v, per, false, nil)
+	d.shards = newShards(d.v, per, false, nil, false)
 	if err := d.writeCluster(); err != nil {
 		t.Fatal(err)
 	}

@@ -101,8 +101,9 @@ func (s *siege) spoiltRecord() {
 	}
 }
 
-// spoiltCluster has what is kept of nodes edited by hand while no one leads. No one decides then, and the policy says
-// so; what runs goes on, and is known again once that is put right.
+// spoiltCluster has what is kept of nodes edited by hand while no one leads. Where the head is spoilt no one decides,
+// and the policy says so; what runs goes on, and is known again once that is put right. Where the head is deleted, or a
+// shard is lost, jobs go on on the nodes that they hold.
 func (s *siege) spoiltCluster() {
 	s.create(s.job("runs", 1))
 	s.first("runs")
@@ -126,6 +127,21 @@ func (s *siege) spoiltCluster() {
 	s.create(s.job("next", 1))
 	s.first("next")
 	s.first("runs")
+	for _, lost := range []string{"trainyard-cluster-64-0", controller.ClusterMap} {
+		s.kill()
+		must(s.t, s.api.Delete(s.t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "trainyard", Name: lost}}))
+		s.serve()
+		after := "after-" + lost
+		s.create(s.job(after, 1))
+		s.first(after)
+		for _, name := range []string{"runs", "next"} {
+			if st := s.status(name); st.Attempt != 1 || st.Phase != v1alpha1.Running {
+				s.t.Errorf("%s: %+v, want its first attempt to go on without %s", name, st, lost)
+			}
+		}
+		s.remove(after)
+	}
 	s.remove("runs")
 	s.remove("next")
 }

@@ -36,6 +36,7 @@ type Shard struct {
 	Version uint64 // events folded when it was written
 	Nodes   []sched.Node
 	GPUs    []GPU // of these nodes
+	Lost    bool  `json:"-"` // it cannot be read, or not be believed: it has no nodes
 }
 
 // HeadOf returns the head of v, the time 0 of which was at origin, with shards of so many nodes.
@@ -125,45 +126,91 @@ func ReadShard(packed []byte, i int) (Shard, error) {
 // errTwice says that a node is in two places.
 var errTwice = errors.New("record: a node is there twice")
 
+// Unfit is an error about shards of a cluster that do not go together.
+type Unfit struct {
+	Shards []int // their numbers
+	Why    error
+}
+
+// Error says what is wrong.
+func (u *Unfit) Error() string { return u.Why.Error() }
+
+// Unwrap returns what is wrong.
+func (u *Unfit) Unwrap() error { return u.Why }
+
 // Join returns the cluster that all shards of a head make, in their order; version is that of the last complete batch.
 // A batch that was cut short between two shards may have left a node that moved in both: it is where the newer one has
-// it. What that changed is said in words. Otherwise a node that is there twice is an error.
+// it. What that changed is said in words. Otherwise a node that is there twice is an error, which is Unfit, as is a
+// shard that has too few nodes. Where shards are lost, the nodes of the others have other numbers than before.
 func (h *Head) Join(shards []Shard, version uint64) (c Cluster, mended []string, err error) {
 	c = Cluster{Schema: wholeSchema, Origin: h.Origin, Types: h.Types, Pools: h.Pools}
-	where := make(map[string]int) // of the nodes that are up, by name
+	where := make(map[string]place)
 	for i := range shards {
 		s := &shards[i]
-		first, want := i*h.PerShard, min((i+1)*h.PerShard, h.Nodes)-i*h.PerShard
-		if len(s.Nodes) < want {
-			return c, nil, fmt.Errorf("record: shard %d has %d nodes, want %d", i, len(s.Nodes), want)
+		if s.Lost {
+			continue
 		}
-		gpus := 0
-		for k := range s.Nodes[:want] {
-			n := s.Nodes[k]
-			gpus += n.Spec.GPUs
-			c.Nodes = append(c.Nodes, n)
+		want := min((i+1)*h.PerShard, h.Nodes) - i*h.PerShard
+		if len(s.Nodes) < want {
+			return c, nil, &Unfit{[]int{i}, fmt.Errorf("record: shard %d has %d nodes, want %d", i, len(s.Nodes), want)}
+		}
+		first := len(c.Nodes)
+		c.Nodes = append(c.Nodes, s.Nodes[:want]...)
+		for k := first; k < len(c.Nodes); k++ {
+			n := &c.Nodes[k]
 			if n.State == sched.NodeGone {
 				continue
 			}
-			at, twice := where[n.Spec.Name]
-			where[n.Spec.Name] = first + k
+			was, twice := where[n.Spec.Name]
+			where[n.Spec.Name] = place{i, k}
 			if !twice {
 				continue
 			}
-			other := &shards[at/h.PerShard]
-			if other.Version == s.Version || max(other.Version, s.Version) <= version {
-				return c, nil, fmt.Errorf("%w: %s, in shards %d and %d", errTwice, n.Spec.Name, at/h.PerShard, i)
+			gone, bad := older(shards, was, place{i, k}, version)
+			if bad != nil {
+				return c, nil, &Unfit{[]int{was.shard, i}, fmt.Errorf("%w: %s, in shards %d and %d", bad, n.Spec.Name,
+					was.shard, i)}
 			}
-			gone := at
-			if other.Version > s.Version {
-				gone, where[n.Spec.Name] = first+k, at
-			}
-			c.Nodes[gone].State, c.Nodes[gone].Spec.Name = sched.NodeGone, ""
 			mended = append(mended, fmt.Sprintf("node %s was in two places of the cluster", n.Spec.Name))
+			if gone.node == k {
+				where[n.Spec.Name] = was
+			}
+			c.Nodes[gone.node].State, c.Nodes[gone.node].Spec.Name = sched.NodeGone, ""
+		}
+		gpus := 0
+		for k := range c.Nodes[first:] {
+			gpus += c.Nodes[first+k].Spec.GPUs
 		}
 		c.GPUs = append(c.GPUs, s.GPUs[:gpus]...)
 	}
+	if slices.ContainsFunc(shards, func(s Shard) bool { return s.Lost }) {
+		renumber(c.Nodes)
+	}
 	return c, mended, nil
+}
+
+// place is where a node is: in which shard, and at which number.
+type place struct{ shard, node int }
+
+// older returns which of two places of a node is the one that a batch that was cut short had it leave. The error says
+// that it was none.
+func older(shards []Shard, a, b place, version uint64) (place, error) {
+	switch x, y := shards[a.shard].Version, shards[b.shard].Version; {
+	case x == y || max(x, y) <= version:
+		return a, errTwice
+	case x > y:
+		return b, nil
+	}
+	return a, nil
+}
+
+// renumber has the GPUs of nodes follow each other.
+func renumber(nodes []sched.Node) {
+	next := sched.GPUID(0)
+	for i := range nodes {
+		nodes[i].First = next
+		next += sched.GPUID(nodes[i].Spec.GPUs)
+	}
 }
 
 // pack returns v as JSON, compressed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,9 @@ func TestNodeInTwoShards(t *testing.T) {
 		list[0].Version, list[1].Version = c.first, c.second
 		cl, mended, err := h.Join(list, 10)
 		if c.gone < 0 {
-			if !errors.Is(err, errTwice) || !strings.Contains(err.Error(), "gpu-pool-a-node-0001, in shards 0 and 1") {
+			var unfit *Unfit
+			if !errors.Is(err, errTwice) || !errors.As(err, &unfit) || !reflect.DeepEqual(unfit.Shards, []int{0, 1}) ||
+				!strings.Contains(err.Error(), "gpu-pool-a-node-0001, in shards 0 and 1") {
 				t.Errorf("%+v: %v", c, err)
 			}
 			continue
@@ -96,6 +99,29 @@ func TestNodeInTwoShards(t *testing.T) {
 		if err != nil || len(mended) != 1 || cl.Nodes[at[c.gone]].State != sched.NodeGone ||
 			cl.Nodes[at[1-c.gone]].State != sched.NodeUp {
 			t.Errorf("%+v: %v, %q: %+v", c, err, mended, cl.Nodes)
+		}
+	}
+}
+
+// Ensure that the nodes of shards that are there make a cluster without those of shards that are lost.
+func TestLostShards(t *testing.T) {
+	v := wide(8 * 11)
+	for lost := range 3 {
+		h, list := kept(t, v, 4)
+		list[lost] = Shard{Lost: true}
+		c, mended, err := h.Join(list, 9)
+		if err != nil || len(mended) > 0 {
+			t.Fatal(err, mended)
+		}
+		back, _, err := View(nil, c, 0, 0, 0)
+		if err != nil || len(back.Nodes) >= 11 || len(back.GPUs) != 8*len(back.Nodes) {
+			t.Errorf("shard %d is lost: %d nodes, %d GPUs, %v", lost, len(back.Nodes), len(back.GPUs), err)
+		}
+		for i := range back.Nodes {
+			name := back.Nodes[i].Spec.Name
+			if at := slices.IndexFunc(v.Nodes, func(n sched.Node) bool { return n.Spec.Name == name }); at/4 == lost {
+				t.Errorf("shard %d is lost, and node %s is there", lost, name)
+			}
 		}
 	}
 }

@@ -224,11 +224,8 @@ func (l *look) spec(m *Machine) (*sched.NodeSpec, error) {
 		l.in.o.NewType(m.Product)
 		return nil, err
 	}
-	has := l.node.Status.Allocatable
-	spec := &sched.NodeSpec{
-		Name: l.node.Name, GPUs: len(m.GPUs), Type: t, Pool: l.Pool(&l.node), GPUMemGB: m.MemGiB, Devices: m.uuids(),
-		CPUs: float32(has.Cpu().AsApproximateFloat64()), MemoryGB: gib(has.Memory().Value()),
-	}
+	shown := Shown{GPUs: len(m.GPUs), UUIDs: m.uuids(), MemGiB: m.MemGiB}
+	spec := shown.Spec(&l.node, t, l.Pool(&l.node))
 	p, err := l.profile()
 	if err != nil {
 		return nil, err

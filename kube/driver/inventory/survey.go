@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // Shown is what a node shows of its GPUs, as a driver reports them.
@@ -20,6 +21,7 @@ type Shown struct {
 	GPUs    int      // 0 while its slices are being exchanged
 	UUIDs   []string // in order; nil = unknown
 	Joins   bool     // a driver that does not know the node reports that it joins
+	MemGiB  float32  // of a GPU
 }
 
 // Survey returns what nodes show in a mode, by name. It reads slices from api in the modes that use them: elsewhere the
@@ -45,9 +47,18 @@ func Survey(ctx context.Context, api client.Reader, nodes []corev1.Node, mode v1
 			all[nodes[i].Name] = Shown{}
 			continue
 		}
-		all[nodes[i].Name] = Shown{Product: m.Product, GPUs: len(m.GPUs), UUIDs: m.uuids(), Joins: m.joins()}
+		all[nodes[i].Name] = Shown{Product: m.Product, GPUs: len(m.GPUs), UUIDs: m.uuids(), MemGiB: m.MemGiB,
+			Joins: m.joins()}
 	}
 	return all, nil
+}
+
+// Spec returns what the engine knows of a node that shows s, of GPUs of type t and rented from a pool, None if it is
+// owned. What a GPUProfile says of it is not in it.
+func (s *Shown) Spec(node *corev1.Node, t sched.TypeID, pool sched.PoolID) *sched.NodeSpec {
+	has := node.Status.Allocatable
+	return &sched.NodeSpec{Name: node.Name, GPUs: s.GPUs, Type: t, Pool: pool, GPUMemGB: s.MemGiB, Devices: s.UUIDs,
+		CPUs: float32(has.Cpu().AsApproximateFloat64()), MemoryGB: gib(has.Memory().Value())}
 }
 
 // joins reports whether a node that is not known may be reported to join.

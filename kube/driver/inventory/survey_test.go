@@ -59,39 +59,39 @@ func TestSurvey(t *testing.T) {
 		slices []*resourcev1.ResourceSlice
 		want   Shown
 	}{
-		{"by number", v1alpha1.Count, plain(nil), nil, Shown{AnyProduct, 2, nil, true}},
+		{"by number", v1alpha1.Count, plain(nil), nil, Shown{AnyProduct, 2, nil, true, 0}},
 		{"by number, though there are slices", v1alpha1.Count, plain(nil),
-			[]*resourcev1.ResourceSlice{objects.Slice("a", 4)}, Shown{AnyProduct, 2, nil, true}},
+			[]*resourcev1.ResourceSlice{objects.Slice("a", 4)}, Shown{AnyProduct, 2, nil, true, 0}},
 		{"by annotation", v1alpha1.Visible, plain(func(n *corev1.Node) {
 			n.Annotations, n.Labels = map[string]string{v1alpha1.AnnotationGPUs: "x, y,"},
 				map[string]string{LabelProduct: "V100"}
-		}), nil, Shown{"V100", 2, []string{"x", "y"}, true}},
+		}), nil, Shown{"V100", 2, []string{"x", "y"}, true, 0}},
 		{"by slice", v1alpha1.Pinned, plain(nil),
-			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), objects.Slice("b", 8)}, Shown{"V100", 2, two, true}},
+			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), objects.Slice("b", 8)}, Shown{"V100", 2, two, true, 32}},
 		{"other devices", v1alpha1.Direct, plain(nil),
 			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
 				s.Name, s.Spec.Driver = "other", "compute-domain.nvidia.com"
 				s.Spec.Devices = []resourcev1.Device{{Name: "channel-0"}, {Name: "daemon-0"}}
-			})}, Shown{"V100", 2, two, true}},
+			})}, Shown{"V100", 2, two, true, 32}},
 		{"an older generation", v1alpha1.Pinned, plain(nil),
 			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
 				s.Name, s.Spec.Pool.Generation = "old", 0
-			})}, Shown{"V100", 2, two, true}},
+			})}, Shown{"V100", 2, two, true, 32}},
 		{"a product of the driver's own name", v1alpha1.Pinned, plain(nil),
 			[]*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) {
 				for _, d := range s.Spec.Devices {
 					d.Attributes[objects.Driver+"/productName"] = d.Attributes["productName"]
 					delete(d.Attributes, "productName")
 				}
-			})}, Shown{"V100", 2, two, true}},
+			})}, Shown{"V100", 2, two, true, 32}},
 		{"half a pool", v1alpha1.Pinned, plain(nil),
 			[]*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) { s.Spec.Pool.ResourceSliceCount = 2 })},
 			Shown{}},
 		{"no GPU", v1alpha1.Count, plain(func(n *corev1.Node) { n.Status.Allocatable = nil }), nil, Shown{}},
 		{"cordoned", v1alpha1.Count, plain(func(n *corev1.Node) { n.Spec.Unschedulable = true }), nil,
-			Shown{AnyProduct, 2, nil, false}},
+			Shown{AnyProduct, 2, nil, false, 0}},
 		{"silent", v1alpha1.Count, plain(func(n *corev1.Node) { n.Status.Conditions = nil }), nil,
-			Shown{AnyProduct, 2, nil, false}},
+			Shown{AnyProduct, 2, nil, false, 0}},
 	} {
 		got, err := Survey(t.Context(), sliced{slices: c.slices}, []corev1.Node{c.node}, c.mode)
 		if err != nil || !reflect.DeepEqual(got, map[string]Shown{"a": c.want}) {
