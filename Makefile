@@ -78,6 +78,11 @@ worth: build ## show what worth decides: on the grounds of others, on a trace, a
 		--events-out bin/worth/live.jsonl & run=$$!; sleep 6; $(BIN) why wide --state bin/worth.state || true; wait $$run
 	$(BIN) whatif --log bin/worth/live.jsonl --system tiresias-las,elastic
 
+.PHONY: daily
+daily: build ## a day of a user in two minutes: torchrun, sbatch, a terminal, a training that is stopped (needs PyTorch)
+	@rm -rf bin/daily
+	sh examples/daily/daily.sh bin bin/daily
+
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
