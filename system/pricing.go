@@ -4,9 +4,12 @@ import (
 	"math"
 
 	"github.com/trainyard/trainyard/model/remaining"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/stage/allocate"
+	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/key"
+	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/worth"
 )
 
@@ -16,7 +19,10 @@ var (
 		"work of jobs: learned from those that ended and run; stated = their wall times and steps alone; oracle",
 		"learned", "stated", "oracle")
 
-	worthKeys = key.List{keySizes.Key, keyCurves.Key, LR.Key, KMax.Key}
+	keyScores = key.Switch("use", "ignore", "scores", "ignore",
+		"use = GPUs that are known to differ are chosen by their PM scores and by distance, not by placement; ignore")
+
+	worthKeys = key.List{keySizes.Key, keyScores.Key, keyCurves.Key, LR.Key, KMax.Key}
 )
 
 // worthKnows is what that system knows.
@@ -33,8 +39,36 @@ func worthKnows(k Knowledge, s *key.Settings) (known worth.Known, err error) {
 	default:
 		known.Work = remaining.NewSizes()
 	}
+	if keyScores.Get(s) && k.Scores != nil && differ(k.Scores) {
+		known.Scores = placesOf(k, s)
+	}
 	known.Speeds, err = curves(k, s, false)
 	return known, err
+}
+
+// placesOf has jobs placed by PM scores and distance, as PAL places them.
+func placesOf(k Knowledge, s *key.Settings) *worth.Places {
+	of := pal.Known{Scores: k.Scores, Classes: Classes.Get(s), Locality: Locality.Get(s)}
+	b := of.Beliefs(pal.Options{Across: LocalityPenalty.Get(s), Tolerance: Tolerance.Standard(),
+		Observe: s.Text(&Classes.Key) == ObservedClasses})
+	p := &worth.Places{Place: place.PAL{Scores: b.Scores, Penalty: b.Penalty, Tolerance: b.Tolerance},
+		Slowdown: b.Slowdown}
+	if b.Observed != nil {
+		p.Classes = b.Observed
+	}
+	return p
+}
+
+// differ reports whether some GPU is faster than another for some class of jobs.
+func differ(s *variability.Scores) bool {
+	for _, of := range s.PM {
+		for _, pm := range of {
+			if pm != of[0] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // byWorth is that system.

@@ -229,7 +229,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"user_limit": "4", "unit": "seconds", "quantum": "100",
 		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3",
 		"replace_every": "3000", "backfill": "on",
-		"interval": "1000", "mode": "drop", "k_max": "1", "sizes": "oracle"}
+		"interval": "1000", "mode": "drop", "k_max": "1", "sizes": "oracle", "scores": "use"}
 	elsewhere := []string{"stragglers", "power_cap",
 		// where jobs may not be stopped: unsaved_test.go
 		"unsaved", "loss_rail", "keep_free",

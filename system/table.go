@@ -167,7 +167,7 @@ var table = []Info{
 	{
 		Name:    "worth",
 		Line:    "each GPU to the work to which it is worth most, at one price that clears the cluster",
-		Assumes: "speeds by width and batch size, remaining work: learned, stated or known",
+		Assumes: "speeds by width and batch size, remaining work: learned, stated or known; PM scores with scores=use",
 		Source:  "ours; see docs/papers/combined.md",
 		Stages:  given(worthKnows, byWorth), Keys: worthKeys, Placing: "skew", Batches: true,
 	},

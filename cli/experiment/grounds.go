@@ -150,8 +150,8 @@ const (
 
 // play returns the simulations of a row: of all that are at home on the half for choosing, else of the best alone.
 func (d *rowDoc) play(r *groundRow, worlds []world, set allocate.Constants, deciding bool) []parallel.Task {
-	list := []contender{{Name: rowWorth, System: "worth"},
-		{Name: rowOracle, System: "worth", Settings: map[string]string{"sizes": "oracle"}}}
+	list := []contender{{Name: rowWorth, System: "worth", Settings: map[string]string{"scores": "use"}},
+		{Name: rowOracle, System: "worth", Settings: map[string]string{"scores": "use", "sizes": "oracle"}}}
 	for _, c := range r.Home {
 		if !deciding || c.Name == r.Best {
 			list = append(list, c)

@@ -31,6 +31,7 @@ type auction struct {
 	nodes   nodeSums
 	curve   step.Curve
 	steps   []step.Step
+	repairs repairs
 	gain    float64 // of the stops that were weighed last, in job-seconds
 	loss    float64
 	gave    map[sched.JobID]surrender // to whom jobs that are not done last gave GPUs up; for people alone
@@ -79,8 +80,8 @@ func (x *auction) curveOf(b *bidder) *step.Curve {
 	return b.curve
 }
 
-// run serves all asks, and notes who starves.
-func (x *auction) run(memory []jobMemory) {
+// run serves all asks, notes who starves, and moves jobs to better places.
+func (x *auction) run(memory []jobMemory, slowdown Slowdown) {
 	defer x.leave()
 	for i := len(x.queue)/2 - 1; i >= 0; i-- {
 		x.sink(i)
@@ -105,6 +106,7 @@ func (x *auction) run(memory []jobMemory) {
 			x.starve(&memory[b.claim.ID], top.Price)
 		}
 	}
+	x.repair(slowdown)
 }
 
 // bars reports whether a bidder may take no free GPUs, which are kept: it could not be stopped again.

@@ -20,6 +20,7 @@ type bidder struct {
 	moved   bool
 	settled bool          // its width changed at this instant: it gives nothing up
 	stays   bool          // once it runs it may not be stopped
+	again   bool          // it is moved at its width
 	stopped bool          // or made narrower, for others
 	at      int           // in the auction
 	set     []sched.GPUID // where room was found for it, if it moved
@@ -42,7 +43,7 @@ func (a *Clear) bidder(v *sched.View, j sched.JobID, b *bidder) bool {
 		e = m // the effective work supposes that it can be stopped
 	}
 	e = a.held(job, j, e)
-	b.claim, b.curve, b.width, b.moved, b.stopped = c, nil, c.Held, false, false
+	b.claim, b.curve, b.width, b.moved, b.again, b.stopped = c, nil, c.Held, false, false, false
 	b.settled = a.memory[j].changed == v.Now+1
 	b.least = float64(max(e, leastWork) * asked)
 	b.mean = float64(max(m, leastWork) * asked)

@@ -32,6 +32,7 @@ type Clear struct {
 	Rates     *Rates
 	Sizes     Sizes
 	Place     sched.Placer // by which jobs are placed afterwards
+	Slowdown  Slowdown     // nil = no job is moved to better GPUs
 	Explored  *Explored    // widths that were tried; nil = the speed at all widths is known
 
 	// What it remembers.
@@ -172,9 +173,9 @@ func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired
 		b := &a.bidders[i]
 		x.add(b, &a.memory[b.claim.ID])
 	}
-	x.run(a.memory)
+	x.run(a.memory, a.Slowdown)
 	for _, b := range x.bidders {
-		if b.width != b.claim.Held {
+		if b.again || b.width != b.claim.Held {
 			a.memory[b.claim.ID].changed = v.Now + 1
 		}
 	}
@@ -215,7 +216,7 @@ func (a *Clear) granted(v *sched.View, x *auction, d *sched.Desired, dst []sched
 			a.Rates.watch(v, &b.claim, d)
 			g := a.Rates.grant(v, &b.claim, b.width)
 			if b.moved {
-				g.Set = b.set
+				g.Set, g.Again = b.set, b.again
 			}
 			dst = append(dst, g)
 		}

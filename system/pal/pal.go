@@ -149,6 +149,11 @@ func (b Beliefs) cost(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 
 	return x * b.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 }
 
+// Slowdown returns what an iteration of a job on gpus takes over the nominal one by its binned scores and by distance.
+func (b Beliefs) Slowdown(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+	return b.cost(v, j, gpus)
+}
+
 // Expected returns what an iteration of a job on gpus takes over the nominal one by the PM scores themselves.
 func (b Beliefs) Expected(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
 	pm, worst := b.PM.PM[b.Scores.Class(v, j)], 0.0

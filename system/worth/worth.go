@@ -18,6 +18,14 @@ type Known struct {
 	Speeds  speedup.Source                   // by width and batch size, learned or by an oracle
 	Work    allocate.Sizes                   // what they have left: learned, stated or by an oracle
 	Restart func(model string) time.Duration // what a restart costs
+	Scores  *Places                          // how GPUs differ; nil = they are alike
+}
+
+// Places is what follows from PM scores of GPUs.
+type Places struct {
+	Place    sched.Placer      // by scores and distance, instead of that of Params
+	Slowdown allocate.Slowdown // what GPUs and their distance cost a job
+	Classes  sched.Observer    // infers the classes of jobs from their speeds; nil = they are known
 }
 
 // Params are what a user chooses.
@@ -41,6 +49,11 @@ func Stages(k Known, p Params) pipeline.Stages {
 	rates := &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, LR: p.LR, Most: p.Most, Horizon: horizon,
 		Unsaved: p.Unsaved}
 	clear := &allocate.Clear{Constants: allocate.Chosen(), Rates: rates, Sizes: k.Work}
+	learn := []any{k.Work, k.Speeds, p.Place}
+	if k.Scores != nil {
+		p.Place, clear.Slowdown = k.Scores.Place, k.Scores.Slowdown
+		learn = append(learn, k.Scores.Classes)
+	}
 	where := &place.OneType{By: p.Place, Of: clear.TypeOf}
 	clear.Place = where
 	s := pipeline.Stages{Order: order.FIFO{}, Place: where, Allocate: clear, Quantum: quantum,
@@ -49,7 +62,7 @@ func Stages(k Known, p Params) pipeline.Stages {
 		clear.Explored = &allocate.Explored{}
 		s.Learn = append(s.Learn, clear.Explored)
 	}
-	for _, part := range []any{k.Work, k.Speeds, p.Place} {
+	for _, part := range learn {
 		if l, ok := part.(sched.Observer); ok {
 			s.Learn = append(s.Learn, l)
 		}
