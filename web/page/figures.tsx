@@ -10,6 +10,25 @@ function cell(x: Cell, name: string) {
   return String(x);
 }
 
+/** Published are figures that a paper has, and those of the same name that came out here, where there are any. */
+function Published({ report }: { report: Report }) {
+  const all = report.head.tables?.find((t) => t.title === "all"), row = all?.rows[0];
+  if (!all || !row) return null;
+  const names = all.head.filter((n) => n.startsWith("published.")).map((n) => n.slice("published.".length));
+  if (names.length === 0) return null;
+  const ours = (n: string) => row[all.head.indexOf(`ours.${n}`)];
+  return (
+    <section>
+      <h2>Published, and here</h2>
+      <Grid
+        id="published" label="Published, and here" head={["figure", "published", "here"]}
+        rows={names.map((n) => [n, cell(row[all.head.indexOf(`published.${n}`)], `published.${n}`), ours(n) === undefined ? "see below" : cell(ours(n), `ours.${n}`)])}
+      />
+      <p class="note">No tolerance is stated with them. What came out here has intervals over seeds, where there are several: see what was printed, and the tables.</p>
+    </section>
+  );
+}
+
 export function Figures({ report }: { report: Report }) {
   const h = report.head;
   return (
@@ -19,6 +38,7 @@ export function Figures({ report }: { report: Report }) {
         {(h.facts ?? []).map((f) => [<dt key={f.name}>{f.name}</dt>, <dd key={f.name + "."}><bdi>{f.text}</bdi></dd>])}
       </dl>
       {h.notes.map((n) => <p class="note" key={n}>{n}</p>)}
+      <Published report={report} />
       {h.printed && <pre class="printed" tabIndex={0} aria-label="What the command printed">{h.printed}</pre>}
       <p class="note">Columns below are named as in <code>--json</code>. They sum up runs whose attempts are not kept: there is no chart of GPUs.</p>
       {(h.tables ?? []).map((t, n) => (
