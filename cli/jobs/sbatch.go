@@ -405,12 +405,3 @@ func (f *batchFlags) ownOutput(cmd *cobra.Command, away bool) {
 	}
 	f.output = name
 }
-
-// writes is the key output of a job file.
-func (f *batchFlags) writes() map[string]string {
-	output := map[string]string{"file": f.output, "mode": cmp.Or(f.openMode, "once")}
-	if f.errors != "" {
-		output["error"] = f.errors
-	}
-	return output
-}
