@@ -167,6 +167,7 @@ func (x *victims) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed, 
 		return 0
 	}
 	x.looked.begin(len(v.Nodes))
+	x.goes, x.stays = sched.None, sched.None
 	look := func(node sched.NodeID) {
 		if x.looked.first(node) && x.books.ledger.UsableOn(node) == need.Size && x.clears(v, id, node, now) {
 			x.clear = append(x.clear, node)
@@ -192,15 +193,20 @@ func (x *victims) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed, 
 	return len(x.clear)
 }
 
+// clears reports whether all who hold GPUs of the node may be evicted for job id. A gang is mostly asked about again on
+// the next node: x.goes and x.stays are the last that may and may not.
 func (x *victims) clears(v *sched.View, id sched.JobID, node sched.NodeID, now float64) bool {
 	first := v.Nodes[node].First
 	for g := first; g < first+sched.GPUID(v.Nodes[node].Spec.GPUs); g++ {
 		if x.books.ledger.IsFree(g) || !x.books.ledger.IsUsable(g) {
 			continue
 		}
-		if o := x.books.ledger.Owner(g); o == sched.None || !x.evictable(v, o, id, now) {
+		o := x.books.ledger.Owner(g)
+		if o == sched.None || o == x.stays || o != x.goes && !x.evictable(v, o, id, now) {
+			x.stays = o
 			return false
 		}
+		x.goes = o
 	}
 	return true
 }

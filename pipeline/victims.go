@@ -11,14 +11,15 @@ type victims struct {
 	place      sched.Placer
 	bound      sched.NodeBound // place, if it binds gangs to nodes
 
-	popped     []sched.JobID // evicted for the job being placed, worst first
-	sets       [][]sched.GPUID
-	protected  []sched.JobID
-	tenants    []sched.JobID  // of the node looked at
-	tenantGPUs []int          // what they hold there
-	clear      []sched.NodeID // that can be wholly freed for the job being placed
-	cleared    bool           // clear is known
-	looked     looked         // at for it
+	popped      []sched.JobID // evicted for the job being placed, worst first
+	sets        [][]sched.GPUID
+	protected   []sched.JobID
+	tenants     []sched.JobID  // of the node looked at
+	tenantGPUs  []int          // what they hold there
+	clear       []sched.NodeID // that can be wholly freed for the job being placed
+	cleared     bool           // clear is known
+	looked      looked         // at for it
+	goes, stays sched.JobID    // holders that may and may not be evicted for it
 }
 
 // begin forgets the victims of the job placed before.
