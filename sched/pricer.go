@@ -22,4 +22,6 @@ type Bid struct {
 	Worth float64 // what each of those beyond Held is worth to it, as Holds
 	Left  float64 // seconds of work that it is expected to have left, as it asked to run
 	Kept  bool    // GPUs are kept for it
+	// Assumed says that nothing is known of what is left: Left is a guess that no job supports.
+	Assumed bool
 }

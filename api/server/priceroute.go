@@ -85,23 +85,26 @@ func worths(h Host, v *sched.View, docs []api.Job) {
 func bidOf(ctx context.Context, s *Server, id sched.JobID) (doc *api.Bid, err error) {
 	err = s.o.Host.Look(ctx, func(v *sched.View) {
 		if by := pricer(s.o.Host); by != nil {
-			by.Bids(v, id, func(_ sched.JobID, b sched.Bid) { doc = bidDoc(id, &b) })
-		}
-		if doc != nil {
-			doc.Text = bidText(doc, s.o.Site.Unit())
+			by.Bids(v, id, func(_ sched.JobID, b sched.Bid) {
+				doc = bidDoc(id, &b)
+				doc.Text = bidText(doc, b.Assumed, s.o.Site.Unit())
+			})
 		}
 	})
 	return doc, err
 }
 
-// bidText says a bid in words, unit being what jobs hold.
-func bidText(b *api.Bid, unit string) string {
+// bidText says a bid in words, unit being what jobs hold; assumed: how much is left is a guess.
+func bidText(b *api.Bid, assumed bool, unit string) string {
 	said := fmt.Sprintf("A %s is worth %s now: an hour of one saves others %s hours of waiting.", unit,
 		worthText(b.Price), worthText(b.Price))
 	if b.Price == 0 {
 		said = fmt.Sprintf("A %s is worth nothing now: no job that could use one lacks it.", unit)
 	}
 	left := fmt.Sprintf(" (%s left)", hoursText(b.LeftSec))
+	if assumed {
+		left = fmt.Sprintf(" (%s left, which is assumed: nothing is known yet of such jobs)", hoursText(b.LeftSec))
+	}
 	switch {
 	case b.Held > 0 && b.Wants > b.Held:
 		return said + fmt.Sprintf(" It has %d, each worth %s to it%s; each of %d more would be worth %s.", b.Held,
@@ -115,6 +118,9 @@ func bidText(b *api.Bid, unit string) string {
 	case b.Wants > 0 && b.Worth > b.Price:
 		return said + fmt.Sprintf(" It asks for %d, each worth %s to it%s: it pays the price, and starts when so many "+
 			"come free or a job can be stopped for less than that gains.", b.Wants, worthText(b.Worth), left)
+	case b.Wants > 0 && b.Worth == b.Price:
+		return said + fmt.Sprintf(" It asks for %d, each worth as much to it%s: those that have them came first, and "+
+			"it starts when so many come free.", b.Wants, left)
 	case b.Wants > 0:
 		return said + fmt.Sprintf(" It asks for %d, each worth %s to it%s: it starts when the price falls to that.",
 			b.Wants, worthText(b.Worth), left)

@@ -71,25 +71,29 @@ func TestPrice(t *testing.T) {
 // Ensure that bids are said in words, whatever they are.
 func TestBidText(t *testing.T) {
 	for _, c := range []struct {
-		bid  api.Bid
-		want string
+		bid     api.Bid
+		want    string
+		assumed bool
 	}{
 		{api.Bid{Price: 3.21, Wants: 4, Worth: 2.14, LeftSec: 18000}, "A GPU is worth 3.2 now: an hour of one saves " +
 			"others 3.2 hours of waiting. It asks for 4, each worth 2.1 to it (about 5 h left): it starts when the " +
-			"price falls to that."},
+			"price falls to that.", false},
 		{api.Bid{Price: 0, Held: 2, Holds: 1e308, LeftSec: 59.2}, "A GPU is worth nothing now: no job that could use " +
-			"one lacks it. It has 2, each worth any price to it (about 60 s left), and no use for more."},
+			"one lacks it. It has 2, each worth any price to it (about 60 s left), and no use for more.", false},
 		{api.Bid{Price: 1, Wants: 4, Worth: 2, LeftSec: 600}, "A GPU is worth 1 now: an hour of one saves others 1 " +
 			"hours of waiting. It asks for 4, each worth 2 to it (about 10 min left): it pays the price, and starts " +
-			"when so many come free or a job can be stopped for less than that gains."},
+			"when so many come free or a job can be stopped for less than that gains.", false},
 		{api.Bid{Price: 1, Wants: 4, Worth: 2, LeftSec: 600, Kept: true}, "A GPU is worth 1 now: an hour of one " +
 			"saves others 1 hours of waiting. It asks for 4, each worth 2 to it (about 10 min left); as it has " +
-			"waited long, what becomes free is kept for it."},
+			"waited long, what becomes free is kept for it.", false},
 		{api.Bid{Price: 250.4, Held: 1, Holds: 300, Wants: 2, Worth: .5, LeftSec: 6000}, "A GPU is worth 250 now: " +
 			"an hour of one saves others 250 hours of waiting. It has 1, each worth 300 to it (about 2 h left); each " +
-			"of 1 more would be worth 0.5."},
+			"of 1 more would be worth 0.5.", false},
+		{api.Bid{Price: 1, Wants: 1, Worth: 1, LeftSec: 3600}, "A GPU is worth 1 now: an hour of one saves others 1 " +
+			"hours of waiting. It asks for 1, each worth as much to it (about 60 min left, which is assumed: nothing " +
+			"is known yet of such jobs): those that have them came first, and it starts when so many come free.", true},
 	} {
-		if got := bidText(&c.bid, "GPU"); got != c.want {
+		if got := bidText(&c.bid, c.assumed, "GPU"); got != c.want {
 			t.Errorf("%+v:\n%s, want\n%s", c.bid, got, c.want)
 		}
 	}

@@ -304,6 +304,11 @@ func (m *mix) at(age float64) (effective, mean float64) {
 	return m.e[i], m.m[i]
 }
 
+// Assumed reports whether what job j has left is a guess: it says nothing of it, and no job has ended yet.
+func (s *Sizes) Assumed(v *sched.View, j sched.JobID) bool {
+	return !s.said.Sure(v, j) && v.Jobs[j].Spec.WallTime <= 0 && s.mixOf(v, j).law == nil
+}
+
 // Left returns the effective and the mean work that job j has left, in seconds.
 func (s *Sizes) Left(v *sched.View, j sched.JobID) (effective, mean float64) {
 	if left, ok := s.said.reported(v, j); ok {

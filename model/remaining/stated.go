@@ -24,6 +24,11 @@ func (s Stated) Left(v *sched.View, j sched.JobID) (effective, mean float64) {
 	return (&mix{}).at(done)
 }
 
+// Assumed reports whether what job j has left is a guess: it says nothing of it.
+func (s Stated) Assumed(v *sched.View, j sched.JobID) bool {
+	return !s.Sure(v, j) && v.Jobs[j].Spec.WallTime <= 0
+}
+
 // Known takes what is left of jobs from an oracle.
 type Known struct{ sched.Remainer }
 

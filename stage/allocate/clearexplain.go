@@ -50,6 +50,11 @@ func (a *Clear) bidOf(v *sched.View, b *bidder, t sched.TypeID, c *step.Curve) s
 	c.Set(&job, step.Market{Horizon: a.horizon})
 	bid := sched.Bid{Type: t, Held: b.width, Left: b.ends(of),
 		Kept: a.memory[b.claim.ID].kept > 0}
+	if s, ok := a.Sizes.(interface {
+		Assumed(*sched.View, sched.JobID) bool
+	}); ok {
+		bid.Assumed = s.Assumed(v, b.claim.ID)
+	}
 	if int(t) < len(a.prices) {
 		bid.Price = a.prices[t]
 	}
