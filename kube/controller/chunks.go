@@ -88,6 +88,9 @@ func (c *Controller) memory(ctx context.Context, l *loaded) ([]byte, error) {
 		if failed != nil {
 			return nil, failed
 		}
+		if len(part) == 0 { // the others would not make it whole
+			break
+		}
 		all = append(all, part...)
 	}
 	if sum := sha256.Sum256(all); len(all) != list.Bytes || !bytes.Equal(sum[:], list.Sum) {

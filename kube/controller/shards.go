@@ -25,6 +25,7 @@ type shards struct {
 	dirty map[int]bool // that are
 	slots map[string]sched.NodeID
 	types []string // as written
+	pools []string // as written, their names
 	nodes int      // as written
 
 	blamed map[sched.GPUID]bool // for starts that failed, as far as is written or to be written
@@ -34,12 +35,13 @@ type shards struct {
 // nil: there was none, so that it must not come before the shards; lost: some that it counts were lost.
 func newShards(v *sched.View, per int, whole bool, head *record.Head, lost bool) shards {
 	s := shards{per: per, whole: whole, all: true, dirty: make(map[int]bool), slots: make(map[string]sched.NodeID),
-		types: v.Types, nodes: len(v.Nodes), blamed: make(map[sched.GPUID]bool)}
+		types: v.Types, pools: poolNames(v.Pools), nodes: len(v.Nodes), blamed: make(map[sched.GPUID]bool)}
 	if head != nil {
-		s.types, s.per = head.Types, head.PerShard // shards of one size go together
+		s.types, s.pools = head.Types, poolNames(head.Pools)
+		s.per = head.PerShard // shards of one size go together
 	}
 	if lost { // numbers of nodes are not those of the shards that are there, which count until the head is written
-		s.types, s.nodes = v.Types, len(v.Nodes)
+		s.types, s.pools, s.nodes = v.Types, poolNames(v.Pools), len(v.Nodes)
 		if s.per /= 2; s.per == 0 {
 			s.per = record.ShardNodes
 		}
@@ -120,7 +122,7 @@ func (s *shards) touch(v *sched.View, e *sched.Event) {
 }
 
 // writeCluster writes nodes and pools, if they changed: the shards that did, and then the head, by which nodes that are
-// new count. A type of GPU has its number before a node has it.
+// new count. A type of GPU, and a pool, has its number before a node has it.
 func (s *store) writeCluster() error {
 	if !s.cluster {
 		return nil
@@ -134,7 +136,7 @@ func (s *store) writeCluster() error {
 		s.cluster = err != nil
 		return err
 	}
-	if !slices.Equal(s.shards.types, s.v.Types) {
+	if !slices.Equal(s.shards.types, s.v.Types) || !slices.Equal(s.shards.pools, poolNames(s.v.Pools)) {
 		if err := s.writeHead(s.shards.nodes); err != nil {
 			return err
 		}
@@ -185,8 +187,16 @@ func (s *store) writeHead(nodes int) error {
 	if err := s.writeBlob(ClusterMap, packed); err != nil {
 		return err
 	}
-	s.shards.types, s.shards.nodes = slices.Clone(s.v.Types), nodes
+	s.shards.types, s.shards.pools, s.shards.nodes = slices.Clone(s.v.Types), poolNames(s.v.Pools), nodes
 	return nil
+}
+
+// poolNames returns the names of pools by number.
+func poolNames(pools []sched.Pool) (names []string) {
+	for i := range pools {
+		names = append(names, pools[i].Spec.Name)
+	}
+	return names
 }
 
 // errCluster says that what is kept of nodes and GPUs cannot be read.

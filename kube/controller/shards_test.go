@@ -277,3 +277,60 @@ func TestUpgradeOfTheCluster(t *testing.T) {
 		t.Error("jobs are missed that are there")
 	}
 }
+
+// Ensure that a pool has its number in the head before a node of it is in a shard, whenever the leader dies: else the
+// next one gives the number to another pool, and the node to that.
+func TestPoolBeforeItsNodes(t *testing.T) {
+	d := yard(t, 3, 2)
+	c := New(Options{Reader: d.api, Namespace: "trainyard", Log: slog.New(slog.DiscardHandler)})
+	l := &loaded{blobs: make(map[string]blob)}
+	if _, err := c.cluster(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	d.v.Pools = []sched.Pool{{Spec: sched.PoolSpec{Name: "spot", GPUs: 2}}} // as the next leader finds it
+	d.shards, d.cluster = newShards(d.v, 2, false, l.head, false), true
+	d.v.Nodes[2].Spec.Pool = 0
+	for i := range 2 {
+		d.v.Nodes[i].Spec.Pool = sched.None
+	}
+	writes := 0
+	d.fencedWriter.api = interceptor.NewClient(d.api, interceptor.Funcs{
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if strings.HasPrefix(o.GetName(), ClusterMap+"-") {
+				writes++
+			}
+			if o.GetName() == ClusterMap && writes > 0 {
+				return errDied
+			}
+			return c.Update(ctx, o, opts...)
+		}})
+	d.fatal = func(err error) bool { return errors.Is(err, errDied) }
+	d.v.Pools[0].Ordered = 1 // so that the head is another at the end
+	if err := d.writeCluster(); err != nil && !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	if cl, err := c.cluster(t.Context(), &loaded{blobs: make(map[string]blob)}); err != nil || len(cl.Pools) != 1 {
+		t.Errorf("the node of pool 0 is of %d pools: %v", len(cl.Pools), err)
+	}
+}
+
+// Ensure that a list of chunks of which none is there is read at the cost of one look, whatever number it gives.
+func TestChunksThatAreGone(t *testing.T) {
+	d, looks := newDesk(t, interceptor.Funcs{}), 0
+	text := []byte(`{"Schema":1,"Side":1,"Count":2000000000,"Bytes":2000000000,"Sum":""}`)
+	if err := d.writeEntry(MemoryMap, chunksKey, text); err != nil {
+		t.Fatal(err)
+	}
+	reader := interceptor.NewClient(d.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
+			if looks++; looks > 10 {
+				return errDied
+			}
+			return c.Get(ctx, key, o, opts...)
+		}})
+	c := New(Options{Reader: reader, Namespace: "trainyard", Log: slog.New(slog.DiscardHandler)})
+	if rest, err := c.memory(t.Context(), &loaded{blobs: make(map[string]blob)}); err != nil || rest != nil {
+		t.Errorf("%d bytes, %v", len(rest), err)
+	}
+}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,7 @@ func ReadHead(packed []byte) (*Head, *Cluster, error) {
 	if bad := strictly(text, h); bad != nil {
 		return nil, nil, bad
 	}
-	if h.Nodes < 0 || h.PerShard < 1 || h.Nodes > mostNodes {
+	if h.Nodes < 0 || h.PerShard < 1 || max(h.Nodes, h.PerShard) > mostNodes {
 		return nil, nil, fmt.Errorf("record: cluster of %d nodes, %d of a shard, want 0 to %d and some", h.Nodes,
 			h.PerShard, mostNodes)
 	}
@@ -140,8 +141,9 @@ func (u *Unfit) Unwrap() error { return u.Why }
 
 // Join returns the cluster that all shards of a head make, in their order; version is that of the last complete batch.
 // A batch that was cut short between two shards may have left a node that moved in both: it is where the newer one has
-// it. What that changed is said in words. Otherwise a node that is there twice is an error, which is Unfit, as is a
-// shard that has too few nodes. Where shards are lost, the nodes of the others have other numbers than before.
+// it, that of the later leader or, of one leader, of the later version. What that changed is said in words. Otherwise a
+// node that is up twice is an error, which is Unfit, as is a shard that has too few nodes. Where shards are lost, the
+// nodes of the others have other numbers than before.
 func (h *Head) Join(shards []Shard, version uint64) (c Cluster, mended []string, err error) {
 	c = Cluster{Schema: wholeSchema, Origin: h.Origin, Types: h.Types, Pools: h.Pools}
 	where := make(map[string]place)
@@ -158,7 +160,7 @@ func (h *Head) Join(shards []Shard, version uint64) (c Cluster, mended []string,
 		c.Nodes = append(c.Nodes, s.Nodes[:want]...)
 		for k := first; k < len(c.Nodes); k++ {
 			n := &c.Nodes[k]
-			if n.State == sched.NodeGone {
+			if n.State == sched.NodeGone && n.Spec.Name == "" {
 				continue
 			}
 			was, twice := where[n.Spec.Name]
@@ -166,7 +168,7 @@ func (h *Head) Join(shards []Shard, version uint64) (c Cluster, mended []string,
 			if !twice {
 				continue
 			}
-			gone, bad := older(shards, was, place{i, k}, version)
+			gone, bad := older(shards, c.Nodes, was, place{i, k}, version)
 			if bad != nil {
 				return c, nil, &Unfit{[]int{was.shard, i}, fmt.Errorf("%w: %s, in shards %d and %d", bad, n.Spec.Name,
 					was.shard, i)}
@@ -192,13 +194,19 @@ func (h *Head) Join(shards []Shard, version uint64) (c Cluster, mended []string,
 // place is where a node is: in which shard, and at which number.
 type place struct{ shard, node int }
 
-// older returns which of two places of a node is the one that a batch that was cut short had it leave. The error says
-// that it was none.
-func older(shards []Shard, a, b place, version uint64) (place, error) {
-	switch x, y := shards[a.shard].Version, shards[b.shard].Version; {
-	case x == y || max(x, y) <= version:
+// older returns which of two places of a node is to be given up: that of a node that is gone, which only kept its name
+// in case it came back, else the one that a batch that was cut short had it leave. The error says that it was none.
+func older(shards []Shard, nodes []sched.Node, a, b place, version uint64) (place, error) {
+	x, y := &shards[a.shard], &shards[b.shard]
+	order := cmp.Or(cmp.Compare(x.Leader, y.Leader), cmp.Compare(x.Version, y.Version))
+	switch {
+	case nodes[a.node].State == sched.NodeGone:
+		return a, nil
+	case nodes[b.node].State == sched.NodeGone:
+		return b, nil
+	case order == 0, x.Leader == y.Leader && max(x.Version, y.Version) <= version:
 		return a, errTwice
-	case x > y:
+	case order > 0:
 		return b, nil
 	}
 	return a, nil

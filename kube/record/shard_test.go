@@ -211,3 +211,37 @@ func TestSizeOfShards(t *testing.T) {
 		t.Errorf("the head has %d bytes", len(mustPack(t, h)))
 	}
 }
+
+// Ensure that of a node that cut batches of two leaders left in two places the later leader's counts, whatever events
+// it had folded, since it started from a complete batch again; and that a place whose node is gone gives its name up,
+// as a node would join twice else.
+func TestNodeInTwoShardsOfTwoLeaders(t *testing.T) {
+	for _, c := range []struct {
+		leaders  [2]int64
+		versions [2]uint64
+		states   [2]sched.NodeState
+		gone     int
+	}{
+		{leaders: [2]int64{8, 7}, versions: [2]uint64{11, 11}, gone: 1},
+		{leaders: [2]int64{7, 8}, versions: [2]uint64{11, 11}, gone: 0},
+		{leaders: [2]int64{8, 7}, versions: [2]uint64{11, 15}, gone: 1},
+		{leaders: [2]int64{7, 8}, versions: [2]uint64{9, 10}, gone: 0},
+		{leaders: [2]int64{7, 7}, versions: [2]uint64{12, 9}, gone: 1,
+			states: [2]sched.NodeState{sched.NodeUp, sched.NodeGone}},
+		{leaders: [2]int64{7, 7}, versions: [2]uint64{12, 9}, gone: 0,
+			states: [2]sched.NodeState{sched.NodeGone, sched.NodeUp}},
+	} {
+		v := wide(64)
+		v.Nodes[6].Spec.Name = v.Nodes[1].Spec.Name
+		v.Nodes[1].State, v.Nodes[6].State = c.states[0], c.states[1]
+		h, list := kept(t, v, 4)
+		for i := range 2 {
+			list[i].Leader, list[i].Version = c.leaders[i], c.versions[i]
+		}
+		cl, mended, err := h.Join(list, 10)
+		if at := []int{1, 6}; err != nil || len(mended) != 1 || cl.Nodes[at[c.gone]].Spec.Name != "" ||
+			cl.Nodes[at[1-c.gone]].Spec.Name == "" {
+			t.Errorf("%+v: %v, %q", c, err, mended)
+		}
+	}
+}
