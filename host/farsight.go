@@ -89,12 +89,11 @@ func (o *farsight) look(h *Host, start *Start, done chan struct{}) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.start == start {
-		o.err = err
+	if o.going = nil; o.start == start { // else another system decides: what it will do is not seen yet
+		o.err, o.next = err, time.Now().Add(farRest*time.Since(began))
 		if f != nil {
 			o.said, o.of, o.made = f, moment.View().Version, began
 		}
 	}
-	o.next, o.going = time.Now().Add(farRest*time.Since(began)), nil
 	close(done)
 }
