@@ -112,6 +112,7 @@ func (p *past) again(list []trace.Job, s *submission, later time.Duration, work 
 			continue
 		}
 		spec.Name, spec.After, spec.NotBef, spec.Deadline = fmt.Sprint("later", len(list)), nil, 0, 0
+		spec.Ties.AfterOK, spec.Ties.AfterFail = nil, nil // of jobs of After
 		list = append(list, trace.Job{Spec: spec, Duration: AsWanted(&p.jobs[i], work[i])})
 	}
 	return list
