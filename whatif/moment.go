@@ -149,11 +149,17 @@ func (b *bounded) Next(ctx context.Context, until sched.Time) ([]sched.Event, er
 var errNoJob = errors.New("whatif: no such job")
 
 // GoOn lets the engine and a copy of the system go on from the moment under d, which hears the moment by Sync, until
-// nothing can happen any more, d ends or ctx does. sinks hear every event.
-func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...eventlog.Sink) error {
+// nothing can happen any more, d ends or ctx does. sinks hear every event. A panic there is an error: what may happen is
+// no reason for the manager of jobs that run to end.
+func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...eventlog.Sink) (err error) {
 	f, err := m.fork(nil)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("whatif: a future that was simulated broke off: %v", cause)
+		}
+	}()
 	return engine.Run(ctx, f.state, d, f.dec, engine.Options{Sinks: sinks})
 }
