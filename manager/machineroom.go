@@ -2,6 +2,8 @@ package manager
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"sync"
 
 	"github.com/trainyard/trainyard/attempt/task"
@@ -35,12 +37,17 @@ func (o *Options) fitsMachine(jobs []jobfile.Job) error {
 			return fmt.Errorf("%w: job %s needs %g CPUs, there are %g: it would never start", ErrRefused, s.Name,
 				s.CPUs*width, have.CPUs)
 		case have.MemoryGB > 0 && s.MemoryGB*width > have.MemoryGB:
-			return fmt.Errorf("%w: job %s needs %.4g GB of memory, there are %.4g: it would never start", ErrRefused,
-				s.Name, s.MemoryGB*width, have.MemoryGB)
+			return fmt.Errorf("%w: job %s needs %s GB of memory, there are %s: it would never start", ErrRefused,
+				s.Name, gigabytes(s.MemoryGB*width), gigabytes(have.MemoryGB))
 		case t.Limits == task.Enforced && !CanLimit():
 			return fmt.Errorf("%w: job %s is to be held to its cpus and memory, and no cgroup with these may be made "+
 				"here, want limits: best-effort", ErrRefused, s.Name)
 		}
 	}
 	return nil
+}
+
+// gigabytes writes an amount of memory with two digits behind the point at most.
+func gigabytes(x float32) string {
+	return strconv.FormatFloat(math.Round(float64(x)*100)/100, 'f', -1, 64)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-// Ensure that a future in which an event contradicts the state is an error for who asked: a panic would end the manager.
+// Ensure that a future in which an event contradicts the state is an error for who asked: a panic would end the
+// manager.
 func TestBrokenFutureIsAnError(t *testing.T) {
 	t.Parallel()
 	scene := &whatiftest.Scene{System: "fifo"}

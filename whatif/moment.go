@@ -149,8 +149,8 @@ func (b *bounded) Next(ctx context.Context, until sched.Time) ([]sched.Event, er
 var errNoJob = errors.New("whatif: no such job")
 
 // GoOn lets the engine and a copy of the system go on from the moment under d, which hears the moment by Sync, until
-// nothing can happen any more, d ends or ctx does. sinks hear every event. A panic there is an error: what may happen is
-// no reason for the manager of jobs that run to end.
+// nothing can happen any more, d ends or ctx does. sinks hear every event. A panic there is an error: what may happen
+// is no reason for the manager of jobs that run to end.
 func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...eventlog.Sink) (err error) {
 	f, err := m.fork(nil)
 	if err != nil {

@@ -58,10 +58,15 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
 			return which.each(cmd, c, args, func(ctx context.Context, job string) error {
 				doc, err := do(c, ctx, job)
-				if err == nil {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc), done, othersOf(&doc, job))
+				if err != nil {
+					return err
 				}
-				return err
+				said := done
+				if verb == "requeue" && doc.State == "waiting" { // nothing is left to be stopped
+					said = "waits for its turn"
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc), said, othersOf(&doc, job))
+				return nil
 			})
 		}),
 	}

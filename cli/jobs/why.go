@@ -193,8 +193,11 @@ func aheadText(doc *api.Why) string {
 	if n := doc.AheadAll - most; n > 0 {
 		words = append(words, fmt.Sprintf("%d more", n))
 	}
-	return fmt.Sprintf("%s, for %s in all: %s", term.Counted(doc.AheadAll, "job"),
-		term.Widths(doc.AheadMin, doc.AheadMax), strings.Join(words, ", "))
+	width := term.Counted(doc.AheadMax, cmp.Or(doc.Unit, "GPU"))
+	if doc.AheadMin != doc.AheadMax {
+		width = term.Widths(doc.AheadMin, doc.AheadMax) + " " + cmp.Or(doc.Unit, "GPU") + "s"
+	}
+	return fmt.Sprintf("%s, for %s in all: %s", term.Counted(doc.AheadAll, "job"), width, strings.Join(words, ", "))
 }
 
 // aheadName names a job with its size.
