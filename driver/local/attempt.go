@@ -47,6 +47,7 @@ type attempt struct {
 	meter   *tail              // reads what the job writes, once it runs
 	cost    loss               // of its end, once that is known
 	spawned int                // pid of the shim that this driver started; 0 = none
+	noShim  error              // why this driver could not start one; of the goroutine
 	forced  atomic.Bool        // the driver killed its processes, as its shim did not
 }
 
@@ -159,7 +160,7 @@ func (a *attempt) launch(o *shim.Order) <-chan struct{} {
 		gone, err = a.spawn()
 	}
 	failpoint.Here("launch.spawned")
-	if err != nil {
+	if a.noShim = err; err != nil {
 		a.d.o.Log.Error("no shim", "job", a.job, "attempt", a.number, "error", err)
 	}
 	return gone
@@ -468,6 +469,8 @@ func (a *attempt) requeued(j *sched.Job, e *sched.Event) {
 func (a *attempt) unreported(x *end) sched.Event {
 	stopped := isClosed(a.stopped)
 	switch {
+	case x.never && !stopped && a.noShim != nil:
+		return sched.Event{Kind: sched.StartFailed, Text: a.noShim.Error()}
 	case x.never && !stopped:
 		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " +
 			filepath.Join(string(a.dir), "shim.log")}
