@@ -213,18 +213,19 @@ func exchanger(n int) decide {
 func TestShimCannotStart(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "shim")
-	for name, command := range map[string][]string{"missing": {missing}, "fails": {"false"}} {
+	for name, c := range map[string]struct{ command, want string }{"missing": {missing, missing}, "fails": {"false",
+		"shim.log"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list, _ := jobs(t, time.Second, "exit 0")
 			d := open(t, folder(t), 1, 1, list...)
-			d.o.Shim = command
+			d.o.Shim = []string{c.command}
 			t.Cleanup(d.Close)
 			h := take(t, d, sched.View{})
 			h.arrivals(1)
 			h.apply(start(0, 1, 0))
-			if e := h.await(sched.StartFailed, 0); !strings.Contains(e.Text, "shim.log") {
-				t.Errorf("reported as %q", e.Text)
+			if e := h.await(sched.StartFailed, 0); !strings.Contains(e.Text, c.want) {
+				t.Errorf("reported as %q, want %s", e.Text, c.want)
 			}
 		})
 	}
