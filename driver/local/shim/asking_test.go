@@ -221,7 +221,7 @@ func TestAllAreAsked(t *testing.T) {
 // it.
 func TestNoNewbornIsAsked(t *testing.T) {
 	t.Parallel()
-	const shells = 12
+	const shells = 8
 	long := "`head -c 100000 /dev/zero | tr '\\0' x`" // to run a program takes long, as what it is given is copied
 	loop := `trap "exit 75" TERM; a=` + long + `; set --` + strings.Repeat(` "$a"`, 12) + `; echo ready; while :; do ` +
 		`/bin/true "$@"; n=$?; [ $n = 0 ] || echo died $n; done`
