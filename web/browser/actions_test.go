@@ -60,8 +60,7 @@ func TestButtons(t *testing.T) {
 		}
 		b.shot("live-button-" + s.verb)
 		attempt = h.jobs()[1].Attempt
-		value[bool](b, `document.querySelector("dialog .go").click(), true`)
-		b.until(`document.querySelector("dialog[open]") === null`)
+		b.confirm()
 		h.await("the button "+s.verb+" is done", func() bool {
 			j := h.jobs()[1]
 			return j.State == s.after && (s.verb != "requeue" || j.Attempt > attempt)
@@ -75,6 +74,17 @@ func TestButtons(t *testing.T) {
 			strings.Join(by[1], "\n\t"))
 	}
 	h.own(b)
+}
+
+// confirm presses the button of the dialog. A job that changed since the dialog opened is left alone, and the dialog
+// says so; pressed again, it is about how the job stands now.
+func (b *browser) confirm() {
+	b.t.Helper()
+	for open := true; open; {
+		value[bool](b, `document.querySelector("dialog .go")?.click(), true`)
+		b.until(`document.querySelector("dialog[open]") === null || document.querySelector("dialog .warn") !== null`)
+		open = value[bool](b, `document.querySelector("dialog[open]") !== null`)
+	}
 }
 
 // sameAsNodes compares each slot of the yard with nodes: its name, how it stands, and the jobs on it.

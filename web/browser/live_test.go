@@ -209,6 +209,8 @@ func TestLive(t *testing.T) {
 		t.Errorf("a stale dialog changed the job: %+v", j)
 	}
 	b.shot("live-stale")
+	b.confirm()
+	h.await("the job is cancelled as it stands now", func() bool { return h.jobs()[1].State == "done" })
 	h.own(b)
 }
 

@@ -20,8 +20,7 @@ func (b *browser) press(button, name string) {
 	value[bool](b, `document.querySelector(`+quoted(button)+`).click(), true`)
 	b.until(`document.querySelector("dialog[open]") !== null`)
 	b.shot(name)
-	value[bool](b, `document.querySelector("dialog .go").click(), true`)
-	b.until(`document.querySelector("dialog[open]") === null`)
+	b.confirm()
 }
 
 // trainer builds what the jobs of examples run.

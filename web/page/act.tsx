@@ -2,7 +2,7 @@
 // that does the same. Nothing shows as done before the stream says that it is durable.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask } from "./live";
+import { ask, Problem } from "./live";
 
 interface Props {
   verb: string;
@@ -20,6 +20,8 @@ export function Act(p: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const [open, setOpen] = useState(false), [state, setState] = useState<"" | "asked" | "taken">(""), [error, setError] = useState("");
   const [tag, setTag] = useState(p.tag); // of when the dialog opened: a job that changes meanwhile is not changed
+  const now = useRef(p.tag);
+  now.current = p.tag;
   useEffect(() => {
     if (open) box.current?.showModal();
   }, [open]);
@@ -41,8 +43,10 @@ export function Act(p: Props) {
       setState("taken");
       shut();
     } catch (e) {
+      const changed = e instanceof Problem && e.status === 412;
+      if (changed) setTag(now.current); // pressed again, it is about how the job stands now
       setState("");
-      setError(e instanceof Error ? e.message : String(e));
+      setError((e instanceof Error ? e.message : String(e)) + (changed ? ". Nothing was done; press again to do it as the job stands now." : ""));
     }
   };
   return (
