@@ -34,17 +34,20 @@ func (s *Site) Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.E
 		runs = s.m.View().Job(job).HoldsDevices()
 		edited, bad := edit(spec.Changed(c), in)
 		if bad == nil {
-			bad = s.m.o.fitsMachine([]jobfile.Job{{Spec: edited.spec}})
+			bad = s.m.o.fitsMachine([]jobfile.Job{{Spec: edited.Spec}})
+		}
+		if bad == nil && edited.touches("gpus", "gpu_type", "gpu_memory_gb") {
+			bad = s.retype(ctx, job, &edited)
 		}
 		if bad != nil {
 			return bad
 		}
 		keys = edited.keys
-		if edited.spec.Priority > c.Priority {
-			bad = s.MayRank(who, edited.spec.Priority)
+		if edited.Spec.Priority > c.Priority {
+			bad = s.MayRank(who, edited.Spec.Priority)
 		}
-		*c = edited.spec.Change()
-		c.Spec = &edited.spec
+		*c = edited.Spec.Change()
+		c.Spec = &edited.Spec
 		return cmp.Or(bad, s.m.refuse(spec, c))
 	})
 	if err != nil {
@@ -62,8 +65,32 @@ func (s *Site) Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.E
 
 // edited is a job with other keys.
 type edited struct {
-	spec sched.JobSpec
+	jobfile.Job
 	keys []string
+}
+
+// touches reports whether one of some keys is changed.
+func (e *edited) touches(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(e.keys, key) })
+}
+
+// retype gives a job the types of GPUs that it takes from now on: those that it is on are to be among them.
+func (s *Site) retype(ctx context.Context, id sched.JobID, e *edited) error {
+	e.Spec.Types = 0
+	jobs, err := s.m.typed(ctx, []jobfile.Job{e.Job})
+	if err != nil {
+		return err
+	}
+	v := s.m.View()
+	j := v.Job(id)
+	for _, g := range slices.Concat(j.GPUs, j.Target) {
+		if t := v.Nodes[v.GPUs[g].Node].Spec.Type; !jobs[0].Spec.Types.Has(t) {
+			return fmt.Errorf("%w: job %d is on GPUs of type %s, want these too, or `trainyard pause %d` first",
+				ErrRefused, id, v.Types[t], id)
+		}
+	}
+	e.Spec = jobs[0].Spec
+	return nil
 }
 
 // edit returns a job as its keys are to be.
@@ -82,5 +109,5 @@ func edit(spec *sched.JobSpec, in *api.Edit) (edited, error) {
 		}
 	}
 	job.Spec.Task = job.Task.Encode()
-	return edited{job.Spec, keys}, nil
+	return edited{job, keys}, nil
 }

@@ -44,16 +44,24 @@ func (in *inheritance) give(dir string, jobs []jobfile.Job, env map[string]strin
 	return nil
 }
 
-// giveKnown has those jobs that are known beforehand inherit what came with them.
-func (m *Manager) giveKnown() error {
+// giveKnown has those jobs that are known beforehand inherit what came with them, and take the GPUs they ask for.
+func (m *Manager) giveKnown(ctx context.Context) error {
 	if m.o.Jobs == nil {
 		return nil
 	}
 	if err := checkInherit(m.o.Jobs.Jobs, m.o.Inherit); err != nil {
 		return err
 	}
+	h, err := m.kept.logged()
+	if err != nil {
+		return err
+	}
+	known, err := m.o.known(ctx, h.Types)
+	if err != nil {
+		return err
+	}
 	file := *m.o.Jobs // the one who read it has it unchanged
-	file.Jobs = slices.Clone(file.Jobs)
+	file.Jobs = slices.Clone(known)
 	m.o.Jobs = &file
 	return m.inherit.give(m.o.Dir, file.Jobs, m.o.Inherit)
 }

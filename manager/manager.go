@@ -71,6 +71,9 @@ func (o *Options) Check(ctx context.Context) error {
 	if err == nil {
 		err = cmp.Or(Fits(&h, o.jobs(), o.Unit), CheckOutputs(o.jobs()), o.fitsMachine(o.jobs()))
 	}
+	if err == nil {
+		_, err = o.known(ctx, h.Types)
+	}
 	return err
 }
 
@@ -80,6 +83,18 @@ func (o *Options) jobs() []jobfile.Job {
 		return nil
 	}
 	return o.Jobs.Jobs
+}
+
+// known are the jobs known beforehand, with the types of GPUs that they take.
+func (o *Options) known(ctx context.Context, types []string) ([]jobfile.Job, error) {
+	if !slices.ContainsFunc(o.jobs(), choosy) {
+		return o.jobs(), nil
+	}
+	list, err := o.Devices.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("manager: devices: %w", err)
+	}
+	return o.typed(types, list, o.jobs())
 }
 
 // trace names the jobs by what they mean.
@@ -158,7 +173,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	disk := &room{dir: o.Dir, log: o.Log}
 	m := &Manager{o: o, room: disk, kept: &keeper{Store: s, dir: o.Dir, before: math.MaxInt64, room: disk}}
 	if err = m.begin(ctx); err == nil {
-		err = m.giveKnown()
+		err = m.giveKnown(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -31,6 +31,9 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.O
 	if err := Fits(&h, jobs, m.o.Unit); err != nil {
 		return sched.None, err
 	}
+	if jobs, err = m.typed(ctx, jobs); err != nil {
+		return sched.None, err
+	}
 	w := waits{m: m}
 	return m.Host.Submit(ctx, arriving(jobs, w.ids), host.Submitting{Once: append(once, host.Once{})[0],
 		Refuse: func() error { return cmp.Or(m.room.refuse(), w.find(m.View(), jobs)) }})
@@ -111,6 +114,9 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *explain.Fore
 	misfit := Fits(&h, jobs, m.o.Unit)
 	if misfit != nil {
 		return nil, sched.None, misfit
+	}
+	if jobs, err = m.typed(ctx, jobs); err != nil {
+		return nil, sched.None, err
 	}
 	w := waits{m: m}
 	err = m.Look(ctx, func(v *sched.View) { misfit = w.find(v, jobs) })

@@ -24,9 +24,9 @@ var kinds = []struct{ name, lines, want string }{
 	{"hybrid", "--ntasks=4 --cpus-per-task=2 --time=02:30:00",
 		"cpus=8 time=2h30m0s SLURM_NTASKS=4 SLURM_CPUS_PER_TASK=2"},
 	{"one GPU", "--gres=gpu:1 --partition=gpu --time=1:00:00", "gpus=1 time=1h0m0s none=SLURM_NTASKS"},
-	{"GPUs of a type", "--gres=gpu:a100:4 --cpus-per-gpu=8", "gpus=4 cpus=32 SLURM_CPUS_PER_GPU=8"},
-	{"GPUs by node", "--nodes=1 --gpus-per-node=v100:2 --mem=64G", "gpus=2 mem=64"},
-	{"GPUs in all", "-G 3 --mem-per-gpu=20G", "gpus=3 mem=60 SLURM_MEM_PER_GPU=20480"},
+	{"GPUs of a type", "--gres=gpu:a100:4 --cpus-per-gpu=8", "gpus=4 type=a100 cpus=32 SLURM_CPUS_PER_GPU=8"},
+	{"GPUs by node", "--nodes=1 --gpus-per-node=v100:2 --mem=64G", "gpus=2 type=v100 mem=64"},
+	{"GPUs in all", "-G 3 --mem-per-gpu=20G", "gpus=3 type= mem=60 SLURM_MEM_PER_GPU=20480"},
 	{"GPU for each task", "--ntasks=4 --gpus-per-task=1 --cpus-per-task=6", "gpus=4 cpus=24 SLURM_NTASKS=4"},
 	{"torchrun in a job", "--nodes=1 --ntasks=1 --gpus=2 --cpus-per-task=16 --job-name=ddp", "name=ddp gpus=2 cpus=16"},
 	{"Lightning", "--nodes=1 --gres=gpu:2 --ntasks-per-node=2 --signal=SIGUSR1@90 --mem=0 --time=0-02:00:00",
@@ -60,7 +60,7 @@ func facts(jobs []jobfile.Job) map[string]string {
 		"time": j.Task.TimeLimit.String(), "grace": j.Task.Grace.String(), "signal": j.Task.Checkpoint.Signal,
 		"to": j.Task.Checkpoint.To, "out": j.Task.Output.File, "err": j.Task.Output.Error, "mode": j.Task.Output.Mode,
 		"atonce": fmt.Sprint(j.Spec.Ties.Array.AtOnce), "priority": fmt.Sprint(j.Spec.Priority),
-		"submit": j.Submit.String(), "preempt": fmt.Sprint(j.Spec.Preempt)}
+		"type": strings.Join(j.Task.GPUTypes, ","), "submit": j.Submit.String(), "preempt": fmt.Sprint(j.Spec.Preempt)}
 	var after []string
 	for _, e := range j.Existing {
 		after = append(after, strings.NewReplacer("{", "", "}", "", " ", ":").Replace(fmt.Sprint(e)))

@@ -54,7 +54,8 @@ var keyFlags = []keyFlag{
 	{"cpus", "cpus", "`N` processors that it needs in all", asNumber},
 	{"memory", "memory_gb", "`SIZE` of memory that it needs in all, as 32G; GiB without a unit", asSize},
 	{"limits", "limits", "`WORD`: enforced or best-effort: run where nothing holds it to these?", asText},
-	{"gpu-memory", "gpu_memory_gb", "`GB` that it needs of each GPU", asNumber},
+	{"gpu-type", "gpu_type", "`NAME,...`: parts of the names of GPUs that will do, as a100", asList},
+	{"gpu-memory", "gpu_memory_gb", "`GB` that each of its GPUs has at least", asNumber},
 	{"gpu-use", "gpu_use", "`SHARE` of each GPU that it uses alone, 0 to 1", asNumber},
 	{"epochs", "epochs", "`N` epochs that it trains", asWhole},
 }

@@ -259,12 +259,15 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	if n, bad := strconv.Atoi(f.nodes); f.nodes != "" && (bad != nil || n != 1) {
 		return s, fmt.Errorf("--nodes %s, want 1: this is one machine", f.nodes)
 	}
-	gpus, err := f.width()
+	gpus, kind, err := f.width()
 	if err != nil {
 		return s, err
 	}
 	name := f.jobName(script)
 	job := map[string]any{"command": command, "gpus": gpus, "inherit_env": inherit}
+	if kind != "" {
+		job["gpu_type"] = kind
+	}
 	if f.limit != "" {
 		most, bad := slurmTime(f.limit)
 		if bad != nil {
@@ -324,8 +327,8 @@ func (f *batchFlags) jobName(script string) string {
 	return name
 }
 
-// width is the number of GPUs that are asked for in one of four ways.
-func (f *batchFlags) width() (int, error) {
+// width is the number of GPUs that are asked for in one of four ways, and their type; "" = any.
+func (f *batchFlags) width() (n int, kind string, err error) {
 	text := f.gpus
 	if text == "" {
 		text = f.perNode
@@ -340,13 +343,14 @@ func (f *batchFlags) width() (int, error) {
 		text, times = f.perTask, max(f.tasks, f.tasksPerNode, 1)
 	}
 	if text == "" {
-		return 1, nil
+		return 1, "", nil
 	}
-	n, err := strconv.Atoi(text[strings.LastIndexByte(text, ':')+1:])
+	colon := strings.LastIndexByte(text, ':')
+	n, err = strconv.Atoi(text[colon+1:])
 	if n *= times; err != nil || n < 1 {
-		return 0, fmt.Errorf("%s GPUs, want a number > 0, or TYPE:N", text)
+		return 0, "", fmt.Errorf("%s GPUs, want a number > 0, or TYPE:N", text)
 	}
-	return n, nil
+	return n, text[:max(colon, 0)], nil
 }
 
 // saves notes by which signal, and how long before its end, the job is asked to save.

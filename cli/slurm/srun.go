@@ -90,14 +90,15 @@ With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 	return cmd
 }
 
-// width is the number of GPUs of a job.
-func (f *runFlags) width() (string, error) {
+// width is the number of GPUs of a job, and their type; "" = any.
+func (f *runFlags) width() (number, kind string, err error) {
 	text := cmp.Or(f.gpus, f.gpuNode, strings.TrimPrefix(strings.TrimPrefix(f.gres, "gpu"), ":"), "1")
-	number := text[strings.LastIndexByte(text, ':')+1:]
-	if n, err := strconv.Atoi(number); err != nil || n < 1 {
-		return "", term.Usagef("srun: %s GPUs, want a number > 0, or TYPE:N", term.ShellWord(text))
+	colon := strings.LastIndexByte(text, ':')
+	number = text[colon+1:]
+	if n, bad := strconv.Atoi(number); bad != nil || n < 1 {
+		return "", "", term.Usagef("srun: %s GPUs, want a number > 0, or TYPE:N", term.ShellWord(text))
 	}
-	return number, nil
+	return number, text[:max(colon, 0)], nil
 }
 
 // job runs the command as a job of its own, by the verbs of this program: submit, logs and wait.

@@ -18,11 +18,14 @@ var roomOptions = unused{"cpus-per-task/c", "cpus-per-gpu", "mem", "mem-per-cpu"
 
 // asked returns the flags of submit for what is asked for of a job.
 func (f *runFlags) asked(cmd *cobra.Command) (flags []string, err error) {
-	width, err := f.width()
+	width, kind, err := f.width()
 	if err != nil {
 		return nil, err
 	}
 	flags = []string{"--gpus", width}
+	if kind != "" {
+		flags = append(flags, "--gpu-type", kind)
+	}
 	if f.limit != "" {
 		most, bad := task.ParseSlurmTime(f.limit)
 		if bad != nil {

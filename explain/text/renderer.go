@@ -154,9 +154,23 @@ var words = map[string]func(f *filling) string{
 // needs counts what a job would be started with, of the widths that it allows.
 func (f *filling) needs() string {
 	if s := f.j.Spec.GPUs; s.Min != s.Max {
-		return fmt.Sprintf("%d of %s %ss", f.w.Need, Widths(s), f.Unit)
+		return fmt.Sprintf("%d of %s %ss%s", f.w.Need, Widths(s), f.Unit, f.taken())
 	}
-	return f.Units(int(f.w.Need))
+	return f.Units(int(f.w.Need)) + f.taken()
+}
+
+// taken names the types of GPUs that a job takes, where it does not take all.
+func (f *filling) taken() string {
+	var names []string
+	for t, name := range f.View.Types {
+		if f.j.Spec.Types.Has(sched.TypeID(t)) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 || len(names) == len(f.View.Types) {
+		return ""
+	}
+	return " of type " + strings.Join(names, " or ")
 }
 
 // unmeasured says why a job is looked at with one of its widths alone.

@@ -109,6 +109,11 @@ func TestSentences(t *testing.T) {
 		{explain.Waiting{Code: explain.WaitTooWide, Need: 9, Have: 1, Type: 1},
 			func(t *text.Renderer) { t.View.Types = []string{"v100", "h100"} },
 			"needs 9 slots, and there is never more than 1 of type h100"},
+		{explain.Waiting{Code: explain.WaitTooWide, Need: 9, Have: 1, Type: 1},
+			func(t *text.Renderer) {
+				t.View.Types, t.View.Jobs[0].Spec.Types = []string{"v100", "h100"}, sched.TypeSet(0).With(1)
+			},
+			"needs 9 slots of type h100, and there is never more than 1 of type h100"},
 		{explain.Waiting{Code: explain.WaitQuota, Need: 4, Have: 2, Limit: 3, Jobs: []sched.JobID{2}}, nil,
 			"needs 4 slots, and its user ann holds 2 of 3 allowed: job 2 (gpt)"},
 		{explain.Waiting{Code: explain.WaitRented, Need: 10, Have: 8}, nil, "needs 10 slots, 8 are there; others may " +

@@ -47,7 +47,8 @@
 //	    cpus: 4                     # per GPU; default 0, no demand
 //	    memory_gb: 16               # per GPU; default 0, no demand
 //	    # limits: enforced has it not run where nothing holds it to these; default best-effort
-//	    gpu_memory_gb: 12           # per GPU; default 0, unknown
+//	    # gpu_type: a100 is a part of the name of the GPUs that will do, or a list of them; default any
+//	    gpu_memory_gb: 12           # that each GPU has at least; default 0, unknown
 //	    gpu_use: 0.4                # of each GPU when alone, 0 to 1; default 0, unknown. Who shares must say both, and
 //	    epochs: 90                  # how many it trains; default unknown
 //

@@ -177,6 +177,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 				t.Limits = ""
 			}
 		}),
+		strictyaml.Key("gpu_type", func(key string, n ast.Node) { r.gpuTypes(key, n, &t.GPUTypes) }),
 		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(y, &s.GPUMemGB)),
 		strictyaml.Key("gpu_use", func(key string, n ast.Node) { r.use(key, n, &s.Util) }),
 		strictyaml.Key("epochs", strictyaml.Whole(y, &s.Epochs, 1, maxEpochs)),
@@ -206,6 +207,24 @@ func (r *reader) name(n ast.Node, dst *string) {
 		r.Fail(n, "%s", why)
 	}
 	*dst = s
+}
+
+// gpuTypes reads a part of the names of GPUs, or a list of them.
+func (r *reader) gpuTypes(key string, n ast.Node, dst *[]string) {
+	items := []ast.Node{n}
+	if seq, ok := n.(*ast.SequenceNode); ok {
+		items = seq.Values
+	}
+	*dst = nil
+	for _, item := range items {
+		*dst = append(*dst, r.argument(key, item, func(string) error { return nil }))
+	}
+	if slices.Equal(*dst, []string{"any"}) { // the default, which leaves no trace
+		*dst = nil
+	}
+	if len(items) == 0 || len(items) > sched.MaxGPUTypes {
+		r.Fail(n, "%s of %d, want 1 to %d parts of names", key, len(items), sched.MaxGPUTypes)
+	}
 }
 
 // command reads an argument vector.

@@ -10,7 +10,7 @@ const (
 	sharedKeys = "command, dir, env, inherit_env, gpus, batch, checkpoint, grace, submit, user, group, model, class, " +
 		"output, priority, progress, launcher, " +
 		"gpu_ids, preemptible, retries, retry, time_limit, terminal, wall_time, share, " +
-		"cpus, memory_gb, limits, gpu_memory_gb, gpu_use, epochs"
+		"cpus, memory_gb, limits, gpu_type, gpu_memory_gb, gpu_use, epochs"
 	arrayWords = "numbers as in 0-99, 0-99%8 or 1,3,5-9:2, at most 100000 of them"
 	jobKeys    = "name, count, array, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
