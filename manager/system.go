@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // System returns the system that decides, or decided, about real jobs what a log that starts with h holds. k is what is
@@ -23,7 +24,7 @@ func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	case info.Rents && !offered:
 		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want "+
 			"--budget, or another system", h.System)
-	case offered && !info.Rents:
+	case offered && !info.RentsUnder(h.Budget, key.NewSettings(h.Settings)):
 		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does",
 			h.System)
 	}

@@ -55,7 +55,7 @@ func (s *Request) build() (*built, error) {
 		return s.buildAlone(p, set)
 	}
 	w := *s
-	if info.Rents {
+	if info.RentsUnder(s.Budget, set) {
 		w.Cluster = s.Cluster.ToRent(system.BootDelay.Get(set))
 	}
 	b := &built{cluster: w.Cluster}

@@ -1,13 +1,17 @@
 package system
 
 import (
+	"errors"
 	"math"
 
+	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/provision"
+	"github.com/trainyard/trainyard/system/boa"
 	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/worth"
@@ -22,7 +26,8 @@ var (
 	keyScores = key.Switch("use", "ignore", "scores", "ignore",
 		"use = GPUs that are known to differ are chosen by their PM scores and by distance, not by placement; ignore")
 
-	worthKeys = key.List{keySizes.Key, keyScores.Key, keyCurves.Key, LR.Key, KMax.Key}
+	worthKeys = key.List{keySizes.Key, keyScores.Key, keyCurves.Key, LR.Key, KMax.Key, keyBudget.Key,
+		keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key}
 )
 
 // worthKnows is what that system knows.
@@ -72,7 +77,7 @@ func differ(s *variability.Scores) bool {
 }
 
 // byWorth is that system.
-func byWorth(k worth.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) {
+func byWorth(k worth.Known, facts Facts, s *key.Settings) (st pipeline.Stages, err error) {
 	p := worth.Params{Most: int32(min(KMax.Get(s), math.MaxInt32)), Place: placer(s), Unsaved: unsaved(s),
 		Explores: keyCurves.Get(s) == "learned"}
 	for i, name := range lrRules {
@@ -80,5 +85,26 @@ func byWorth(k worth.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) {
 			p.LR = allocate.LRRule(i)
 		}
 	}
+	if k.Rent, err = worthRents(k, facts, s); err != nil {
+		return st, err
+	}
 	return worth.Stages(k, p), nil
+}
+
+// worthRents returns how that system rents, nil where it has no budget.
+func worthRents(k worth.Known, facts Facts, s *key.Settings) (worth.Renting, error) {
+	p := boa.Params{Known: boa.Known{Curves: k.Speeds, Restart: k.Restart, PerNode: facts.PerNode,
+		Boot: slowestBoot(facts.Pools)}, Budget: budgetOf(facts, s), Weight: keyWeight.Standard(), Unsaved: unsaved(s),
+		Rent: provision.Rent{Keep: Keep.Get(s), Most: int32(MaxGPUs.Get(s) / max(facts.PerNode, 1))}}
+	monthly(facts, s, &p)
+	switch {
+	case p.Budget == 0 && p.Month == price.MonthRule{}:
+		return nil, nil
+	case Provide.Given(s):
+		return nil, errors.New("provision with a budget, want one of them: what is rented follows from the budget")
+	}
+	if err := oneType(facts); err != nil {
+		return nil, err
+	}
+	return boa.NewRenting(p)
 }

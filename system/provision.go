@@ -10,9 +10,9 @@ import (
 )
 
 // provision returns the rules of provision that s asks for, those of Provisioning that are for this system; narrows
-// says that it may start jobs with fewer GPUs than they ask for.
-func (i *Info) provision(k Knowledge, s *key.Settings, narrows bool) (rules []sched.Provisioner, err error) {
-	if !i.Rents && len(k.Pools) > 0 {
+// says that it may start jobs with fewer GPUs than they ask for, rents that it rents by itself.
+func (i *Info) provision(k Knowledge, s *key.Settings, narrows, rents bool) (rules []sched.Provisioner, err error) {
+	if !rents && len(k.Pools) > 0 {
 		r := &provision.Rent{Keep: Keep.Get(s)}
 		most, reserved := MaxGPUs.Get(s), Reserve.Get(s)
 		switch Provide.Get(s) {
@@ -35,6 +35,12 @@ func (i *Info) provision(k Knowledge, s *key.Settings, narrows bool) (rules []sc
 		rules = append(rules, limit)
 	}
 	return rules, err
+}
+
+// rents reports whether a rule rents nodes.
+func rents(p sched.Provisioner) bool {
+	_, ok := p.(*provision.Rent)
+	return ok
 }
 
 // capLimit returns the rule of power caps that is asked for, nil if none is.

@@ -71,32 +71,47 @@ func rentingKnows(k Knowledge, s *key.Settings) (known boa.Known, err error) {
 			return known, errors.New("information=perfect, want applications whose speeds are known: --profiles")
 		}
 	}
-	for i := range k.Pools {
-		known.Boot = max(known.Boot, k.Pools[i].Boot)
-	}
+	known.Boot = slowestBoot(k.Pools)
 	known.Curves, err = curves(k, s, perfect)
 	return known, cmp.Or(s.Err(), err)
 }
 
 // boaParams returns what the systems that rent to a budget may spend, and how.
 func boaParams(k boa.Known, facts Facts, s *key.Settings) (boa.Params, error) {
-	p := boa.Params{Known: k, Budget: facts.Budget, Priced: keyInformation.Get(s) == "price", Fixed: !keyCorrect.Get(s),
+	p := boa.Params{Known: k, Budget: budgetOf(facts, s),
+		Priced: keyInformation.Get(s) == "price", Fixed: !keyCorrect.Get(s),
 		Weight: keyWeight.Standard(), Unsaved: unsaved(s),
 		Rent: provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(keyMaxNodes.Get(s))}}
-	if keyBudget.Given(s) {
-		p.Budget = keyBudget.Get(s)
-	}
-	if facts.Types > 1 {
-		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; "+
-			"`trainyard plan` weighs types",
-			facts.Types)
-	}
-	return p, nil
+	return p, oneType(facts)
 }
 
-// priced fills in what the systems that know a price take in addition.
-func priced(facts Facts, s *key.Settings, p *boa.Params) {
-	p.Weight = keyWeight.Get(s)
+// slowestBoot returns how long a node boots at most.
+func slowestBoot(pools []sched.PoolSpec) (boot time.Duration) {
+	for i := range pools {
+		boot = max(boot, pools[i].Boot)
+	}
+	return boot
+}
+
+// budgetOf returns the GPUs that may be rented on average, 0 = none were given.
+func budgetOf(facts Facts, s *key.Settings) float64 {
+	if keyBudget.Given(s) {
+		return keyBudget.Get(s)
+	}
+	return facts.Budget
+}
+
+// oneType refuses GPUs of several types.
+func oneType(facts Facts) error {
+	if facts.Types > 1 {
+		return fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; "+
+			"`trainyard plan` weighs types", facts.Types)
+	}
+	return nil
+}
+
+// monthly fills in what may be spent by month.
+func monthly(facts Facts, s *key.Settings, p *boa.Params) {
 	if budget := keyMonthBudget.Get(s); budget > 0 {
 		p.Epoch = keyMonthFrom.Get(s).Unix()
 		p.Month = price.MonthRule{Budget: budget, Carry: keyMonthCarry.Get(s), Zone: cmp.Or(facts.Zone, time.UTC)}
@@ -130,7 +145,8 @@ func renting(f func(boa.Params, sched.Placer) (pipeline.Stages, error), seeded, 
 			p.Seed = uint64(Seed.Get(s))
 		}
 		if byPrice {
-			priced(facts, s, &p)
+			p.Weight = keyWeight.Get(s)
+			monthly(facts, s, &p)
 		}
 		err = cmp.Or(s.Err(), err)
 		if err != nil {

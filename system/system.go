@@ -108,6 +108,12 @@ func (i *Info) ProvisioningKeys() key.List {
 	return keys
 }
 
+// RentsUnder reports whether it rents nodes by itself under a budget, 0 = none, and settings.
+func (i *Info) RentsUnder(budget float64, settings *key.Settings) bool {
+	return i.Rents || i.Keys.Find(keyBudget.Name) != nil &&
+		(budget > 0 || settings.Has(keyBudget.Name) || settings.Has(keyMonthBudget.Name))
+}
+
 // All returns the keys the system takes everywhere.
 func (i *Info) All() key.List { return key.Join(i.Keys, i.CommonKeys(), i.ProvisioningKeys()) }
 
@@ -146,7 +152,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 		if err != nil {
 			return System{}, err
 		}
-		rules, err := i.provision(k, s, false)
+		rules, err := i.provision(k, s, false, i.Rents)
 		sys.Decider = pipeline.Compose(sys.Decider, pipeline.Parts{Learn: k.estimators(), Provision: rules})
 		return sys, err
 	}
@@ -156,7 +162,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 	}
 	protect(k, s, !i.Stays, &st)
 	st.UserLimit = UserLimit.Get(s)
-	rules, err := i.provision(k, s, st.Allocate != nil)
+	rules, err := i.provision(k, s, st.Allocate != nil, i.Rents || slices.ContainsFunc(st.Provision, rents))
 	if err != nil {
 		return System{}, err
 	}

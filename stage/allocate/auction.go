@@ -88,6 +88,9 @@ func (x *auction) run(memory []jobMemory, slowdown Slowdown) {
 	}
 	for len(x.queue) > 0 {
 		top := x.queue[0]
+		if top.Price < x.market.Floor && top.by != x.first {
+			break // it is worth less than what is paid for it
+		}
 		b := x.bidders[top.by]
 		if top.From != b.width {
 			x.again(b, len(b.speed)) // it was made narrower

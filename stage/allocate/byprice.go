@@ -26,6 +26,9 @@ type Sizes interface {
 // all others, whoever may be stopped gives way to it, and who may not be stopped takes no free GPUs until it has
 // started, or a day has gone by. It is one job at a time for each type.
 //
+// Where GPUs are rented, each job has the width that is best at their price as long as more are to be had. Else that
+// price is the least that a GPU has.
+//
 // Source: ours; docs/papers/combined.md.
 type Clear struct {
 	Constants Constants
@@ -33,6 +36,7 @@ type Clear struct {
 	Sizes     Sizes
 	Place     sched.Placer // by which jobs are placed afterwards
 	Slowdown  Slowdown     // nil = no job is moved to better GPUs
+	Renting   Renting      // nil = there are no more GPUs than there are
 	Explored  *Explored    // widths that were tried; nil = the speed at all widths is known
 
 	// What it remembers.
@@ -64,6 +68,7 @@ var (
 	_ sched.Allocator = (*Clear)(nil)
 	_ sched.Narrowest = (*Clear)(nil)
 	_ sched.Observer  = (*Clear)(nil)
+	_ sched.Reviser   = (*Clear)(nil)
 )
 
 // Observe learns how much work arrives.
@@ -83,6 +88,9 @@ func (a *Clear) Observe(v *sched.View, e *sched.Event) {
 // of ranks.
 func (a *Clear) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
 	dst []sched.Grant) []sched.Grant {
+	if a.Renting != nil && !a.Renting.Short(v) {
+		return a.rented(v, room, order, d, dst)
+	}
 	a.enter(v, room, order)
 	gpus, left := 0, 0.0
 	for i := range a.bidders {
@@ -159,7 +167,7 @@ func (a *Clear) roomiest(types sched.TypeSet, least int) int {
 // divide divides the GPUs of a type.
 func (a *Clear) divide(v *sched.View, t sched.TypeID, room int, d *sched.Desired, dst []sched.Grant) []sched.Grant {
 	x := &a.auction
-	x.begin(v, &a.Constants, a.Place, step.Market{Horizon: a.horizon})
+	x.begin(v, &a.Constants, a.Place, a.market())
 	held := 0
 	for _, i := range a.by[t] {
 		b := &a.bidders[i]

@@ -47,7 +47,7 @@ func (a *Clear) bidOf(v *sched.View, b *bidder, t sched.TypeID, c *step.Curve) s
 	of := &v.Jobs[b.claim.ID]
 	job := step.Job{Speed: b.speed, Work: b.least, Restart: b.restart, Held: b.width,
 		Weight: weightOf(&a.Constants, v.Now, of, a.horizon, b.ends(of))}
-	c.Set(&job, step.Market{Horizon: a.horizon})
+	c.Set(&job, a.market())
 	bid := sched.Bid{Type: t, Held: b.width, Left: b.ends(of),
 		Kept: a.memory[b.claim.ID].kept > 0}
 	if s, ok := a.Sizes.(interface {
@@ -83,6 +83,9 @@ func (a *Clear) bidderOf(j sched.JobID) (*bidder, sched.TypeID) {
 // GPUs up; as of the last division. It says nothing of a job that took no part.
 func (a *Clear) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	b, t := a.bidderOf(j)
+	if b == nil && a.Renting != nil {
+		a.Renting.Explain(v, j, say)
+	}
 	if b == nil || v.Jobs[j].State == sched.Done {
 		return
 	}

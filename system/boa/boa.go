@@ -92,13 +92,7 @@ func Published(p Params, place sched.Placer) (pipeline.Stages, error) {
 }
 
 func (w *widths) stages(place sched.Placer, by allocate.ByWidth) pipeline.Stages {
-	rent, wanted := w.p.Rent, &provision.Wanted{Wants: w}
-	rent.Demand, rent.Stopped = wanted, w.spend.stopped
-	if !w.p.asPublished {
-		rent.Move = w.toMove
-	}
-	parts := pipeline.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w,
-		jobs: &wanted.Present}, &rent}}
+	parts := w.renting().Parts()
 	if l, ok := w.p.Curves.(sched.Observer); ok {
 		parts.Learn = []sched.Observer{l, w}
 	}

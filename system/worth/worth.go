@@ -19,6 +19,13 @@ type Known struct {
 	Work    allocate.Sizes                   // what they have left: learned, stated or by an oracle
 	Restart func(model string) time.Duration // what a restart costs
 	Scores  *Places                          // how GPUs differ; nil = they are alike
+	Rent    Renting                          // nil = nothing is rented to a budget
+}
+
+// Renting is how GPUs are rented to a budget.
+type Renting interface {
+	allocate.Renting
+	Parts() pipeline.Parts // that learn, and rent
 }
 
 // Places is what follows from PM scores of GPUs.
@@ -66,6 +73,11 @@ func Stages(k Known, p Params) pipeline.Stages {
 		if l, ok := part.(sched.Observer); ok {
 			s.Learn = append(s.Learn, l)
 		}
+	}
+	if k.Rent != nil {
+		clear.Renting = k.Rent
+		parts := k.Rent.Parts()
+		s.Learn, s.Provision = append(s.Learn, parts.Learn...), parts.Provision
 	}
 	return s
 }
