@@ -46,8 +46,12 @@ func (c *comparison) takeFailed(out *outputs) error {
 
 // failedNotes says below the table which systems are missing in it.
 func (c *comparison) failedNotes() (notes []string) {
+	what := "has no row"
+	if c.seeds > 0 {
+		what = "does not count"
+	}
 	for i := range c.failed {
-		notes = append(notes, fmt.Sprintf("%s failed and has no row: %v", c.failed[i].system, c.failed[i].err))
+		notes = append(notes, fmt.Sprintf("%s failed and %s: %v", c.failed[i].system, what, c.failed[i].err))
 	}
 	return notes
 }

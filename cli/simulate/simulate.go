@@ -33,7 +33,7 @@ type simulateFlags struct {
 	systems, sets      []string
 	json, quiet        bool
 	timing             bool
-	parallel           int
+	parallel, seeds    int
 	jobsOut, eventsOut string
 	report             term.ReportFlags
 }
@@ -64,7 +64,8 @@ that runs a simulator of its own knows nothing of nodes.
 			if !cmd.Flags().Changed("system") {
 				f.systems = []string{system.Default}
 			}
-			if err := f.atOnce(cmd.Flags().Changed("parallel")); err != nil {
+			err := errors.Join(f.atOnce(cmd.Flags().Changed("parallel")), f.checkSeeds(cmd.Flags().Changed("seeds")))
+			if err != nil {
 				return err
 			}
 			return f.run(cmd)
@@ -107,6 +108,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 		"what is known of it instead, if that is something else: another such `FILE`")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the "+
 		"cluster file)")
+	fs.IntVar(&f.seeds, "seeds", 0, "simulate each system with `N` seeds from that on; print means and their 95 % "+
+		"intervals")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.BoolVar(&f.timing, "timing", false, "measure how long runs and decisions take (default: 0 in the document, so "+
 		"that equal runs print equal bytes)")
@@ -147,6 +150,9 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	} else {
 		c.warn(stderr)
 	}
+	if f.seeds > 0 {
+		c.bySeed(f.seeds)
+	}
 	out, err := f.outputs(c)
 	if err != nil {
 		return err
@@ -182,13 +188,16 @@ func (f *simulateFlags) write(cmd *cobra.Command, c *comparison, out *outputs, s
 // runAll runs all systems, with a bar on stderr if that is a terminal and they take long. Whether one failed
 // is in its run: the others go on. An error means that they were interrupted.
 func (f *simulateFlags) runAll(ctx context.Context, c *comparison, out *outputs, stderr io.Writer) error {
-	bar := term.NewProgress(stderr, strings.Join(c.names(), ", "), len(c.runs)*len(c.shared.Trace.Jobs))
+	bar := term.NewProgress(stderr, strings.Join(slices.Compact(c.names()), ", "), len(c.runs)*len(c.shared.Trace.Jobs))
 	defer bar.Close()
 	tasks := make([]parallel.Task, len(c.runs))
 	for i := range c.runs {
 		c.runs[i].timed = f.timing
 		tasks[i] = func(ctx context.Context) error {
-			c.runs[i].err = c.runs[i].run(ctx, bar, out.eventFile(i))
+			r := &c.runs[i]
+			if r.err = r.run(ctx, bar, out.eventFile(i)); c.seeds > 0 {
+				r.oneOfMany()
+			}
 			return ctx.Err()
 		}
 	}
@@ -201,6 +210,8 @@ type comparison struct {
 	summary trace.Summary
 	runs    []systemRun
 	failed  []failedRun // taken from runs
+	seeds   int         // with which each system is simulated; 0 = with one
+	same    []string    // systems that seeds make no difference to
 }
 
 // systemRun is one of them: what is asked for, and what came of it.
@@ -210,6 +221,7 @@ type systemRun struct {
 	err     error          // it failed
 	hash    *eventlog.Hash // nil: not asked for
 	timed   bool           // it measures its own time
+	seed    uint64         // of several
 }
 
 // load checks the values of the flags and reads the files that all systems share.

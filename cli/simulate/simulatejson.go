@@ -20,6 +20,7 @@ type simulateDoc struct {
 	Round       float64                      `json:"round_s"`  // 0 = the systems' own
 	Settings    map[string]map[string]string `json:"settings"` // as given, by system
 	Results     []resultDoc                  `json:"results"`
+	Seeds       []seedsDoc                   `json:"seeds,omitempty"`  // with --seeds: results over all, by system
 	Failed      []failedDoc                  `json:"failed,omitempty"` // systems that have no result
 }
 
@@ -34,12 +35,15 @@ func (c *comparison) document() simulateDoc {
 		r := &c.runs[i]
 		doc.Settings[r.request.System] = r.request.Settings
 		result := resultDocOf(r)
+		if c.seeds > 0 {
+			result.Seed = &r.seed
+		}
 		if first := c.runs[0].outcome; i > 0 && first.Result.Finished == r.outcome.Result.Finished {
 			result.Paired = metrics.PairJobs(r.outcome.PerJob, first.PerJob)
 		}
 		doc.Results = append(doc.Results, result)
 	}
-	doc.Failed = c.failedDocs()
+	doc.Seeds, doc.Failed = c.seedsDocs(), c.failedDocs()
 	return doc
 }
 
@@ -49,7 +53,9 @@ type resultDoc struct {
 	AvgActiveNodes *float64 `json:"avg_active_nodes"` // unknown of a replica, which knows no nodes
 	// LogHash is the hash of the event log: equal runs have equal hashes. A replica has no log and none.
 	LogHash string `json:"log_hash"`
-	Engine  string `json:"engine"` // what computed it: trainyard, or replica:NAME
+	// Seed is that of the simulation, with --seeds alone.
+	Seed   *uint64 `json:"seed,omitempty"`
+	Engine string  `json:"engine"` // what computed it: trainyard, or replica:NAME
 	// Knows is what the system knew by an oracle, which no one knows of real jobs: sizes, curves. A replica has none.
 	Knows []string `json:"knows"`
 	// Paired is how far its mean JCT is from that of the first system, relative to it, with a 95 % interval by a

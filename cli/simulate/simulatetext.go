@@ -18,7 +18,11 @@ import (
 func (c *comparison) text(width int) string {
 	var b strings.Builder
 	c.header(&b, width)
-	b.WriteString("\n" + c.table(width))
+	if c.seeds > 0 {
+		b.WriteString("\n" + c.seedsTable(width))
+	} else {
+		b.WriteString("\n" + c.table(width))
+	}
 	if notes := c.notes(); len(notes) > 0 {
 		b.WriteString("\n")
 		for _, n := range notes {
@@ -69,7 +73,7 @@ func (c *comparison) restart() string {
 		for i := range costs {
 			costs[i] = c.runs[i].request.System + " " + costs[i]
 		}
-		return strings.Join(costs, ", ")
+		return strings.Join(slices.Compact(costs), ", ")
 	}
 	if strings.HasSuffix(costs[0], " s") {
 		return costs[0] + when
@@ -152,7 +156,7 @@ func (c *comparison) knowsNotes() (notes []string) {
 		}
 		if len(names) > 0 {
 			notes = append(notes, fmt.Sprintf("Knows %s, %s, from an oracle: %s.", what, words[what],
-				strings.Join(names, ", ")))
+				strings.Join(slices.Compact(names), ", ")))
 		}
 	}
 	return notes
@@ -205,7 +209,11 @@ func (c *comparison) notes() []string {
 	if n := c.replicaNote(); n != "" {
 		notes = append(notes, n)
 	}
-	notes = append(append(notes, c.knowsNotes()...), c.outcomeNotes()...)
+	notes = append(notes, c.knowsNotes()...)
+	if c.seeds > 0 {
+		return append(notes, c.seedsNotes()...)
+	}
+	notes = append(notes, c.outcomeNotes()...)
 	if n := c.userNote(); n != "" {
 		notes = append(notes, n)
 	}
