@@ -108,7 +108,9 @@ func (r *run) recount(d *sched.Desired) {
 		if r.exchanged(d, i) && !r.verdicts[i].keeps {
 			t := &d.Jobs[i]
 			j := &v.Jobs[t.Job]
-			addTenants(v, d.Set(t), t.Share, t.Trial, -1)
+			if len(d.Jobs) > 1 {
+				addTenants(v, d.Set(t), t.Share, t.Trial, -1)
+			}
 			addTenants(v, j.Target, j.Share, j.Trial, 1)
 		}
 	}
@@ -126,14 +128,17 @@ func (r *run) exchanged(d *sched.Desired, i int) bool {
 	return (r.verdicts[i].why == "" || r.verdicts[i].lost) && d.Jobs[i].At == sched.AtOnce
 }
 
-// take has target i take its GPUs, if they are to be had.
+// take has target i take its GPUs, if they are to be had. That is counted for those that come after it: not for one
+// that is alone.
 func (r *run) take(d *sched.Desired, i int) {
 	v, t, set := &r.s.view, &d.Jobs[i], d.Set(&d.Jobs[i])
 	if why := conflict(v, set, t.Share, t.Trial); why != "" {
 		r.verdicts[i].why, r.verdicts[i].lost = why, true
 		return
 	}
-	addTenants(v, set, t.Share, t.Trial, 1)
+	if len(d.Jobs) > 1 {
+		addTenants(v, set, t.Share, t.Trial, 1)
+	}
 }
 
 // conflict says which GPU of set cannot be had after others took theirs, or "": beyond the limit, or together with one

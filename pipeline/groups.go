@@ -224,16 +224,16 @@ func (gs *groups) remove(jobs []entry, id sched.JobID) {
 	}
 }
 
-// empty takes all jobs out of their groups.
-func (gs *groups) empty(jobs []entry) {
-	for i := range gs.list {
+// dissolve takes all jobs that wait out of their groups.
+func (gs *groups) dissolve(jobs []entry) {
+	for _, i := range gs.waiting {
 		g := &gs.list[i]
 		for _, id := range g.heap {
 			jobs[id].group = sched.None
 		}
 		g.heap = g.heap[:0]
 	}
-	gs.waiting, gs.holding = gs.waiting[:0], gs.holding[:0]
+	gs.waiting = gs.waiting[:0]
 	gs.widths.on = false // made again by the next walk
 }
 

@@ -242,7 +242,7 @@ func (p *Pipeline) refresh(v *sched.View) {
 func (p *Pipeline) renewAll(v *sched.View) {
 	p.dirty = true
 	p.books.given.forget()
-	p.ranks.groups.empty(p.books.jobs) // cheaper than one by one
+	p.ranks.groups.dissolve(p.books.jobs) // cheaper than one by one; few ranks of holders change
 	for _, id := range p.books.present() {
 		p.renew(v, id)
 	}

@@ -44,6 +44,9 @@ func (r *ranks) keyOf(v *sched.View, id sched.JobID, saved map[sched.JobID]entry
 func (r *ranks) rekey(v *sched.View, b *books, id sched.JobID, saved map[sched.JobID]entry) (fell bool) {
 	x := &b.jobs[id]
 	k, until := r.keyOf(v, id, saved)
+	if k == x.key && until == x.due && r.stands(x) {
+		return false
+	}
 	r.groups.remove(b.jobs, id)
 	old := *x
 	x.key = k
@@ -58,6 +61,19 @@ func (r *ranks) rekey(v *sched.View, b *books, id sched.JobID, saved map[sched.J
 		r.groups.add(b.jobs, id)
 	}
 	return fell
+}
+
+// stands reports whether a job that is not away is in the group where it belongs, or in none where that is so.
+func (r *ranks) stands(x *entry) bool {
+	switch {
+	case r.whole || x.in == holding && !r.holders:
+		return x.group == sched.None
+	case x.group == sched.None:
+		return false
+	case x.in == holding:
+		return r.groups.list[x.group].groupKey == groupKey{sched.None, x.key.Slope}
+	}
+	return r.groups.list[x.group].groupKey == groupKey{x.shape, x.key.Slope}
 }
 
 // nextDue returns when the next key ceases to hold, Never if none does.

@@ -41,7 +41,7 @@ func TestWidths(t *testing.T) {
 			clear(missed)
 			walk++
 		case r.IntN(2000) == 0 && len(missed) == 0:
-			gs.empty(b.jobs)
+			gs.dissolve(b.jobs)
 			clear(shape)
 		}
 		if (len(missed) > 0 || !w.keep(&gs, b.jobs)) && !w.on {

@@ -14,7 +14,7 @@ import (
 const DefaultBuckets = 64
 
 // Table holds the Gittins index of one sample and one quantum, exact at its edges and constant from each edge up to the
-// next. It is immutable.
+// next. What it says never changes; the indices are worked out as they are asked for, as few ever are.
 //
 // Edges are, without repeats:
 //   - 0 and the largest sample, from which on the index is 0;
@@ -23,7 +23,10 @@ const DefaultBuckets = 64
 //     resolve the few long jobs of a heavy tail, and the rise of the index before the first sample.
 type Table struct {
 	edges []float64 // ascending, edges[0] == 0
-	index []float64 // index[i] is the index at edges[i]; the last is 0
+	index []float64 // index[i] is the index at edges[i]; the last is 0; below 0: not asked for yet
+	sizes []float64 // ascending
+	sums  []wide    // sums[n] is that of the first n sizes
+	delta float64
 }
 
 // NewTables is NewTable for several quanta at little more than the price of one.
@@ -38,7 +41,11 @@ func NewTables(e *dist.Empirical, deltas []float64, buckets int) []*Table {
 	tables := make([]*Table, 0, len(deltas))
 	for _, delta := range deltas {
 		checkDelta(delta)
-		tables = append(tables, &Table{edges, indexAt(e.Sizes(), sums, edges, delta)})
+		index := make([]float64, len(edges))
+		for i := range index {
+			index[i] = -1
+		}
+		tables = append(tables, &Table{edges, index, e.Sizes(), sums, delta})
 	}
 	return tables
 }
@@ -54,7 +61,13 @@ func sumsOf(sizes []float64) []wide {
 
 // At returns the index at the lower edge of the bucket that holds a: at the largest edge <= a. An a below 0 counts
 // as 0. It is 0 for a >= the largest sample.
-func (t *Table) At(a float64) float64 { return t.index[max(t.above(a)-1, 0)] }
+func (t *Table) At(a float64) float64 {
+	i := max(t.above(a)-1, 0)
+	if t.index[i] < 0 {
+		t.index[i] = t.indexOf(t.edges[i])
+	}
+	return t.index[i]
+}
 
 // NextEdge returns the smallest edge > a, where At changes next, or +Inf when there is none, that is for a >= the
 // largest sample. A job attains it at a later instant than a: whoever turns the distance into a time rounds up, or the
@@ -99,29 +112,19 @@ func appendGeometric(dst []float64, lo, hi float64, depth int) []float64 {
 	return appendGeometric(append(dst, mid), mid, hi, depth-1)
 }
 
-// indexAt evaluates the index at each edge in one walk: of the ascending sizes, those before i are <= the edge and
-// those before k are finished within the quantum. Both only move forward. sums[n] is the sum of the first n.
-func indexAt(sizes []float64, sums []wide, edges []float64, delta float64) []float64 {
-	index := make([]float64, len(edges))
-	i, k := 0, 0
-	for j, a := range edges {
-		for i < len(sizes) && sizes[i] <= a {
-			i++
-		}
-		k = max(k, i)
-		for k < len(sizes) && sizes[k]-a <= delta {
-			k++
-		}
-		if k == i {
-			continue // nothing finishes
-		}
-		spent := sums[k].add(-sums[i].hi).add(-sums[i].lo).addProduct(-a, float64(k-i))
-		if k < len(sizes) {
-			spent = spent.addProduct(delta, float64(len(sizes)-k))
-		}
-		index[j] = float64(k-i) / spent.hi
+// indexOf evaluates the index at edge a: of the ascending sizes, those before i are <= a and those before k are
+// finished within the quantum.
+func (t *Table) indexOf(a float64) float64 {
+	i := sort.Search(len(t.sizes), func(n int) bool { return t.sizes[n] > a })
+	k := i + sort.Search(len(t.sizes)-i, func(n int) bool { return t.sizes[i+n]-a > t.delta })
+	if k == i {
+		return 0 // nothing finishes
 	}
-	return index
+	spent := t.sums[k].add(-t.sums[i].hi).add(-t.sums[i].lo).addProduct(-a, float64(k-i))
+	if k < len(t.sizes) {
+		spent = spent.addProduct(t.delta, float64(len(t.sizes)-k))
+	}
+	return float64(k-i) / spent.hi
 }
 
 func checkDelta(delta float64) {
