@@ -52,9 +52,9 @@ func TestEdit(t *testing.T) {
 		t.Errorf("%+v, %+v", job, spec)
 	}
 	doc, err = edits.Edit(t.Context(), "runs", api.SeenJob{},
-		api.Edit{Keys: "{priority: -1, grace: 5s, command: [c]}"})
-	if err != nil ||
-		!slices.Equal(doc.Now, []string{"priority"}) || !slices.Equal(doc.Next, []string{"command", "grace"}) {
+		api.Edit{Keys: "{priority: -1, grace: 5s, command: [c], launcher: none}"})
+	if err != nil || !slices.Equal(doc.Now, []string{"grace", "priority"}) ||
+		!slices.Equal(doc.Next, []string{"command", "launcher"}) {
 		t.Errorf("of one that runs: %+v, %v", doc, err)
 	}
 	for keys, want := range map[string]string{"{priority: 3, gpus: 2}": "needs 2",

@@ -23,17 +23,32 @@ const GivenUp = "given up: "
 // RetriesTimeout reports whether a job is to be tried again whose time was over: only if it says so.
 func (t *Task) RetriesTimeout() bool { return slices.Contains(t.RetryOn, OnTime) }
 
-// Limit returns how long an attempt may run whose job has run for so long before, and how long before the end of that
-// it is warned; 0 = without a limit. A limit that was used up before is a nanosecond.
-func (t *Task) Limit(ran time.Duration) (limit, warn time.Duration) {
-	if t.TimeLimit == 0 {
-		return 0, 0
+// Times say how long attempts may take: to run, and to end.
+type Times struct {
+	Limit time.Duration `json:"limit,omitempty"` // 0 = none
+	Warn  time.Duration `json:"warn,omitempty"`  // how long before the end of Limit it is warned
+	Each  bool          `json:"each,omitempty"`  // Limit holds of each attempt, not of all together
+	Grace time.Duration `json:"grace"`
+}
+
+// Times returns how long attempts of a job may take.
+func (t *Task) Times() Times {
+	return Times{t.TimeLimit, cmp.Or(t.TimeWarn, t.Grace), t.TimeEach || t.RetriesTimeout(), t.Grace}
+}
+
+// Of returns the times of an attempt whose job has run for so long before. A limit that was used up before is a
+// nanosecond.
+func (t Times) Of(ran time.Duration) Times {
+	if t.Limit > 0 && !t.Each {
+		t.Limit = max(t.Limit-ran, 1)
 	}
-	limit, warn = t.TimeLimit, cmp.Or(t.TimeWarn, t.Grace)
-	if !t.TimeEach && !t.RetriesTimeout() {
-		limit = max(limit-ran, 1)
-	}
-	return limit, min(warn, limit)
+	t.Warn = min(t.Warn, t.Limit)
+	return t
+}
+
+// Valid reports whether t can be what Task.Times returns.
+func (t Times) Valid() bool {
+	return t.Limit >= 0 && t.Limit <= MaxLimit && t.Warn >= 0 && t.Grace > 0 && t.Grace <= MaxGrace
 }
 
 // Retries reports whether a job that failed with an exit code is to be tried again, as far as the code decides.

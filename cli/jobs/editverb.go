@@ -23,52 +23,86 @@ import (
 
 func newEdit() *cobra.Command {
 	var to client.Target
+	var which selection
 	cmd := &cobra.Command{
-		Use:   "edit JOB [KEY=VALUE...]",
-		Short: "Change keys of a job that was submitted",
-		Long: `Changes keys of a job, all of them or none. Keys and values are those of job
-files (docs/guide/jobs.md); [a, b] and {key: value} are read as there. Without
-a key the job's keys are opened in $VISUAL or $EDITOR.
+		Use:   "edit JOB... [KEY=VALUE...]",
+		Short: "Change keys of jobs that were submitted",
+		Long: `Changes keys of jobs, of each all of them or none. Keys and values are those of
+job files (docs/guide/jobs.md); [a, b] and {key: value} are read as there.
+Without a key those of the one job are opened in $VISUAL or $EDITOR.
 
 Of a job that waits all keys may be changed, but for its name, user, count,
 array, after, submit and inherit_env. Of one that runs priority, gpus, retries,
-wall_time, model, class and group hold at once; the others hold from its next
-attempt on, and the answer says which. If the job starts or ends meanwhile
-nothing is changed (exit code 4).`,
+time_limit, grace, notify, wall_time, model, class and group hold at once; the
+others hold from its next attempt on, and the answer says which. If the job
+starts or ends meanwhile nothing of it is changed (exit code 4).
+` + selectHelp,
 		Example: `  trainyard edit 3 priority=-1 retries=2
-  trainyard edit bert 'command=[python, train.py, --lr, "1e-4"]' gpus=1-4`,
+  trainyard edit bert 'command=[python, train.py, --lr, "1e-4"]' gpus=1-4
+  trainyard edit @sweep 12_[0-9] time_limit=4h`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := jobs(cmd, args); err != nil {
-				return err
-			}
-			for _, arg := range args[1:] {
+			names, keys := assignments(args)
+			for _, arg := range keys {
 				if key, _, ok := strings.Cut(arg, "="); !ok || key == "" {
 					return term.Usagef("edit: %s, want KEY=VALUE, as in priority=-1", term.ShellWord(arg))
 				}
 			}
-			return nil
+			if len(names) > 1 && len(keys) == 0 {
+				return term.Usagef("edit: %d jobs and no key, want KEY=VALUE, as in priority=-1; the keys of one job "+
+					"are opened in an editor", len(names))
+			}
+			return which.check(cmd, names)
 		},
 		ValidArgsFunction: jobNames(&to),
 		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
-			seen, err := api.EditsOf(c).See(cmd.Context(), args[0])
+			names, given := assignments(args)
+			keys, err := assigned(given)
 			if err != nil {
 				return err
 			}
-			keys, err := editedKeys(cmd, &seen.Job, args[1:])
-			if err != nil || keys == "" {
-				return err
-			}
-			doc, err := api.EditsOf(c).Edit(cmd.Context(), args[0], seen, api.Edit{Keys: keys})
+			picked, err := which.pick(cmd, c, names)
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.ErrOrStderr(), editText(&doc))
-			return nil
+			if len(picked) > 1 && keys == "" {
+				return term.Usagef("edit: %d jobs and no key, want KEY=VALUE", len(picked))
+			}
+			return each(cmd, picked, func(job string) error { return editOne(cmd, c, job, keys) })
 		}),
 	}
 	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
+	which.define(cmd)
 	return cmd
+}
+
+// assignments splits arguments at the first that is no job: names have no =.
+func assignments(args []string) (names, keys []string) {
+	n := slices.IndexFunc(args, func(arg string) bool { return strings.Contains(arg, "=") })
+	if n < 0 {
+		n = len(args)
+	}
+	return args[:n], args[n:]
+}
+
+// editOne changes keys of a job, a mapping in YAML; "" = those that its user changes in an editor. Keys and values that
+// cannot be are a mistake in the command.
+func editOne(cmd *cobra.Command, c *api.Client, job, keys string) error {
+	seen, err := api.EditsOf(c).See(cmd.Context(), job)
+	if err == nil && keys == "" {
+		keys, err = editor(cmd, &seen.Job)
+	}
+	if err != nil || keys == "" {
+		return err
+	}
+	doc, err := api.EditsOf(c).Edit(cmd.Context(), job, seen, api.Edit{Keys: keys})
+	switch {
+	case errors.Is(err, api.ErrMalformed):
+		return &term.CodedError{Code: term.ExitUsage, Err: err}
+	case err == nil:
+		fmt.Fprint(cmd.ErrOrStderr(), editText(&doc))
+	}
+	return err
 }
 
 // editText says what holds from when on.
@@ -87,15 +121,8 @@ func editText(doc *api.Edited) string {
 	return text
 }
 
-// editedKeys returns the keys of a job to be changed as a mapping in YAML; "" = none.
-func editedKeys(cmd *cobra.Command, doc *api.Job, assignments []string) (string, error) {
-	if len(assignments) > 0 {
-		return assigned(assignments)
-	}
-	return editor(cmd, doc)
-}
-
-// assigned returns KEY=VALUE as a mapping. A value is that of the flag of the same name, where there is one.
+// assigned returns KEY=VALUE as a mapping in YAML; "" = none. A value is that of the flag of the same name, where there
+// is one.
 func assigned(args []string) (string, error) {
 	var b strings.Builder
 	seen := make(map[string]bool)

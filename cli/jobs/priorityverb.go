@@ -16,71 +16,88 @@ import (
 
 func newPriority() *cobra.Command {
 	var to client.Target
+	var which selection
 	var p api.Priority
+	var names []string
 	cmd := &cobra.Command{
-		Use:   "priority JOB {N | --above OTHER | --below OTHER}",
-		Short: "Have a job served before others, or behind them",
-		Long: `Gives a job a priority: of those that wait, jobs of a larger one are served
+		Use:   "priority JOB... {N | --above OTHER | --below OTHER}",
+		Short: "Have jobs served before others, or behind them",
+		Long: `Gives jobs a priority: of those that wait, jobs of a larger one are served
 first, where the system looks at priorities. --above and --below give it one by
-which it is before or behind another job. Says what that changes of the
-forecast.
+which they are before or behind another job. Says of one job what that changes
+of its forecast.
 
 You may lower your jobs, and order them among themselves. More than 0, or a
-place before another's job, takes the role admin, or serve --user-priority.`,
+place before another's job, takes the role admin, or serve --user-priority.
+` + selectHelp,
 		Example: `  trainyard priority 3 -- -1
-  trainyard priority bert --above 7`,
+  trainyard priority bert --above 7
+  trainyard priority --user alice --status waiting -- -5`,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
-			p.Priority, err = wantedPriority(cmd, args, p.Above != "" || p.Below != "")
-			if err == nil && p.Above != "" && p.Below != "" {
-				err = term.Usagef("priority: --above next to --below, want one of them")
+			if names, err = wanted(&p, args, which.all || which.filters()); err == nil {
+				err = which.check(cmd, names)
 			}
 			return err
 		},
 		ValidArgsFunction: jobNames(&to),
-		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
-			before := startOf(cmd.Context(), c, args[0])
-			doc, err := api.EditsOf(c).Prioritize(cmd.Context(), args[0], p)
+		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			picked, err := which.pick(cmd, c, names)
 			if err != nil {
 				return err
 			}
-			if title := client.JobTitle(&doc.Job); len(doc.Notes) > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", title, strings.Join(doc.Notes, "; "))
-			} else {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s has priority %d%s\n", title, doc.Job.Priority,
-					moved(before, startOf(cmd.Context(), c, strconv.Itoa(doc.Job.ID)), time.Now()))
-			}
-			return nil
+			return each(cmd, picked, func(job string) error { return prioritize(cmd, c, job, p, len(picked) == 1) })
 		}),
 	}
 	cmd.Flags().SortFlags = false
 	to.AddFlags(cmd)
 	cmd.Flags().StringVar(&p.Above, "above", "", "before `OTHER`, by number or name")
 	cmd.Flags().StringVar(&p.Below, "below", "", "behind `OTHER`, by number or name")
+	which.define(cmd)
 	return cmd
 }
 
-// wantedPriority returns the number behind the job; nil where the place next to another job is given instead.
-func wantedPriority(cmd *cobra.Command, args []string, placed bool) (*int, error) {
-	if err := jobs(cmd, args); err != nil {
-		return nil, err
+// prioritize gives a job a priority, and says what becomes of it; foreseen: when it is to start as well.
+func prioritize(cmd *cobra.Command, c *api.Client, job string, p api.Priority, foreseen bool) error {
+	var before *api.Within
+	if foreseen {
+		before = startOf(cmd.Context(), c, job)
 	}
+	doc, err := api.EditsOf(c).Prioritize(cmd.Context(), job, p)
+	if err != nil {
+		return err
+	}
+	said := strings.Join(doc.Notes, "; ")
+	if said == "" {
+		said = fmt.Sprintf("has priority %d", doc.Job.Priority)
+		if foreseen {
+			said += moved(before, startOf(cmd.Context(), c, strconv.Itoa(doc.Job.ID)), time.Now())
+		}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", client.JobTitle(&doc.Job), said)
+	return nil
+}
+
+// wanted splits arguments into jobs and the priority behind them, which p has afterwards. Where p says the place next
+// to another job, all are jobs. chosen: a flag selects jobs.
+func wanted(p *api.Priority, args []string, chosen bool) (names []string, err error) {
 	switch {
-	case placed && len(args) == 1:
-		return nil, nil
-	case placed || len(args) > 2:
-		return nil, term.Usagef("priority: %s, want one job and one of N, --above OTHER, --below OTHER",
-			term.ShellWord(args[1]))
-	case len(args) == 1:
+	case p.Above != "" && p.Below != "":
+		return nil, term.Usagef("priority: --above next to --below, want one of them")
+	case p.Above != "" || p.Below != "" || len(args) == 0 && !chosen:
+		return args, nil
+	case len(args) == 0 || len(args) == 1 && !chosen:
 		return nil, term.Usagef("priority: no priority, want N, --above OTHER or --below OTHER, as in "+
-			"`trainyard priority %s 1`", args[0])
+			"`trainyard priority %s 1`", strings.Join(args, " "))
 	}
-	n, err := strconv.ParseInt(args[1], 10, 32)
+	last := len(args) - 1
+	n, err := strconv.ParseInt(args[last], 10, 32)
 	if err != nil {
 		return nil, term.Usagef("priority: %s, want a whole number from -2147483648 to 2147483647",
-			term.ShellWord(args[1]))
+			term.ShellWord(args[last]))
 	}
 	whole := int(n)
-	return &whole, nil
+	p.Priority = &whole
+	return args[:last], nil
 }
 
 // startOf returns when a job that waits is to start, nil where that is not known.

@@ -31,12 +31,14 @@ type attempt struct {
 	job     sched.JobID
 	number  int32
 	dir     shim.RunDir
-	order   *shim.Order   // what was ordered, as far as the log says: what is in dir the job may have written
-	since   time.Time     // nothing of it happened before
-	mark    procs.Mark    // all its processes started later; no moment = that is not known
-	why     sched.Outcome // why it is stopped; set before stopped is closed
-	stopped chan struct{} // closed once it is to be stopped
-	readied chan struct{} // closed once it posted, after that, that all is saved
+	order   *shim.Order            // what was ordered, as far as the log says: what is in dir the job may have written
+	since   time.Time              // nothing of it happened before
+	mark    procs.Mark             // all its processes started later; no moment = that is not known
+	why     sched.Outcome          // why it is stopped; set before stopped is closed
+	stopped chan struct{}          // closed once it is to be stopped
+	readied chan struct{}          // closed once it posted, after that, that all is saved
+	spec    *sched.JobSpec         // of its job, as it was when timing was set; of the engine's goroutine
+	timing  atomic.Pointer[timing] // how long it may take
 
 	odo     *progress.Odometer // of its job
 	tenants atomic.Int32       // see Odometer.Share
@@ -208,14 +210,20 @@ func (a *attempt) follow(conn *shim.Conn) error {
 // doubtEvery is how often it is asked whether who listens is a shim: a job may have killed its own, and listen itself.
 const doubtEvery = 5 * time.Second
 
-// direct passes on the order to stop, and hangs up when the driver closes, the attempt is over or no shim of it lives.
+// direct passes on the order to stop and what times hold, and hangs up when the driver closes, the attempt is over or
+// no shim of it lives.
 func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 	defer conn.Close()
 	doubt := time.NewTicker(cmp.Or(a.d.doubtEvery, doubtEvery))
 	defer doubt.Stop()
 	var readied chan struct{} // waited for once it is to stop
+	timing := a.timing.Load()
+	timing.pass(conn)
 	for stopped := a.stopped; ; {
 		select {
+		case <-timing.over:
+			timing = a.timing.Load()
+			timing.pass(conn)
 		case <-stopped:
 			stopped, readied = nil, a.readied
 			failpoint.Here("stop.before")

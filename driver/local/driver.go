@@ -131,6 +131,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	d.now = max(d.now, d.view.Now) // others may have been first
 	d.countTenants()
+	d.runs.retime(d.view.Jobs)
 	d.runs.forget(d.isDone)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -387,6 +388,10 @@ func (d *Driver) begin(job sched.JobID, order *shim.Order, width, batch int) *at
 	a := &attempt{d: d, job: job, number: order.Attempt, order: order, since: time.Now(), odo: o,
 		epoch: d.runs.epochs[job], dir: d.o.State.RunDir(int32(job), order.Attempt), stopped: make(chan struct{}),
 		readied: make(chan struct{})}
+	a.timing.Store(&timing{over: make(chan struct{})})
+	if int(job) < len(d.view.Jobs) {
+		a.spec = d.view.Jobs[job].Spec
+	}
 	d.runs.begin(a)
 	return a
 }
@@ -459,8 +464,7 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command,
-		Dir:   t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup,
+		Dir: t.Dir, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup,
 		Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern, MaxOutput: t.MaxOutput,
 		Terminal: t.Terminal}
 	held := make([]device.Device, len(a.GPUs))
@@ -472,7 +476,8 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	}
 	reported := *a
 	reported.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
-	o.Limit, o.Warn = t.Limit(d.view.Jobs[a.Job].RunSince(d.view.Now))
+	o.Ran = d.view.Jobs[a.Job].RunSince(d.view.Now)
+	o.Times = t.Times().Of(o.Ran)
 	spec := d.view.Jobs[a.Job].Spec
 	o.Output, o.Limits = userOutput(&t, a, spec), resources(&t, spec, len(a.GPUs))
 	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.Ties.Array})

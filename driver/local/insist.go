@@ -36,7 +36,7 @@ func (a *attempt) insist(over <-chan struct{}) {
 	tick := time.NewTicker(cmp.Or(a.d.wakeEvery, wakeEvery))
 	defer tick.Stop()
 	after := cmp.Or(a.d.forceAfter, forceAfter)
-	limit := time.Now().Add(a.order.Grace + after)
+	began := time.Now()
 	var empty time.Time // since when none of its processes is left; zero = some are
 	for {
 		select {
@@ -46,7 +46,7 @@ func (a *attempt) insist(over <-chan struct{}) {
 		case <-a.d.quit:
 			return
 		}
-		if time.Now().Before(limit) {
+		if time.Since(began) < a.timing.Load().grace(a.order)+after {
 			wake(a.knownShims())
 			continue
 		}

@@ -120,6 +120,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	}
 	a := d.begin(id, d.recall(id, j.Attempts), len(j.GPUs), int(j.Live.Batch))
 	a.up, a.adopted, a.since = j.Up, j.Up, d.o.Origin
+	a.retime() // what was changed last its shim may not have heard
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
 		if j.Cancel {

@@ -16,12 +16,13 @@ var Fixed = []string{"name", "count", "array", "after", "submit", "user", "inher
 
 // AtOnce are the keys whose change holds of an attempt that runs, and of how its end is taken; that of others holds of
 // the next attempt.
-var AtOnce = []string{"priority", "gpus", "retries", "retry", "wall_time", "model", "class", "group"}
+var AtOnce = []string{"priority", "gpus", "retries", "retry", "time_limit", "grace", "notify", "wall_time", "model",
+	"class", "group"}
 
 // Edit returns a job with other keys, and which they are, in order of name: yaml is a mapping of keys as in a job of
 // a file. Paths in it are relative to folder. Errors name the key.
 func Edit(spec sched.JobSpec, t task.Task, yaml []byte, folder string) (Job, []string, error) {
-	r := &reader{&strictyaml.Reader{Prefix: "edit", File: "keys"}, folder, true}
+	r := &reader{&strictyaml.Reader{Prefix: "edit", File: "keys"}, folder, true, Fixed}
 	var doc ast.Node
 	e := entry{name: spec.Name, spec: spec, task: t}
 	e.task.Env, e.task.EnvFiles = maps.Clone(t.Env), maps.Clone(t.EnvFiles)

@@ -76,12 +76,15 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	e.task.Env, e.task.EnvFiles = maps.Clone(base.task.Env), maps.Clone(base.task.EnvFiles)
 	r.either(n, "retries", "retry")
 	r.either(n, "count", "array")
-	r.Mapping(n, "a job", append([]strictyaml.Field{
+	keys := append([]strictyaml.Field{
 		strictyaml.Key("name", func(_ string, n ast.Node) { e.nameAt = n; r.name(n, &e.name) }),
 		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxJobs)),
 		strictyaml.Key("array", func(_ string, n ast.Node) { r.array(n, &e.array) }),
 		strictyaml.Key("after", func(key string, n ast.Node) { e.afterAt = n; r.after(key, n, &e.after) }),
-	}, r.shared(&e)...))
+	}, r.shared(&e)...)
+	r.Mapping(n, "a job", slices.DeleteFunc(keys, func(f strictyaml.Field) bool {
+		return slices.Contains(r.fixed, f.Key)
+	}))
 	if r.Err() != nil {
 		return e
 	}

@@ -84,7 +84,7 @@ func read(yaml []byte, name string, others bool) (p *plan, order []int, err erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("jobfile: %s: %w, want a path", name, err)
 	}
-	r := &reader{&strictyaml.Reader{Prefix: "jobfile", File: name}, filepath.Dir(path), others}
+	r := &reader{&strictyaml.Reader{Prefix: "jobfile", File: name}, filepath.Dir(path), others, nil}
 	doc := r.Document(yaml, MaxFile, "jobs")
 	var list []entry
 	if r.Err() == nil {
@@ -99,8 +99,9 @@ func read(yaml []byte, name string, others bool) (p *plan, order []int, err erro
 // reader reads one list.
 type reader struct {
 	*strictyaml.Reader
-	folder string // of the file, absolute
-	others bool   // jobs may wait for jobs that are not in the file
+	folder string   // of the file, absolute
+	others bool     // jobs may wait for jobs that are not in the file
+	fixed  []string // keys that are none here
 }
 
 // entries returns the items of the list.

@@ -26,6 +26,7 @@ const (
 
 // asking has an attempt end: it looks at its processes again and again, and asks those that are to hear it.
 type asking struct {
+	shim  *shim
 	order *Order
 	group *procs.Group
 	sig   syscall.Signal
@@ -60,19 +61,24 @@ type notice struct {
 func identityOf(m *procs.Member) identity { return identity{m.PID, m.Start} }
 
 func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
-	return &asking{order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
+	return &asking{shim: s, order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
 		ready: newReadiness(s, over.StopAsked), seen: make(map[identity]int), asked: make(map[identity]notice),
 		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool),
 		known: make(map[identity]map[string]string), family: newFamily(nil)}
 }
 
 // patience is mostPatience, or less where the grace is short.
-func (a *asking) patience() time.Duration { return min(mostPatience, a.order.Grace/4) }
+func (a *asking) patience() time.Duration { return min(mostPatience, a.grace()/4) }
+
+// grace is how long the attempt has to end, as it is now.
+func (a *asking) grace() time.Duration {
+	times, _ := a.shim.timing()
+	return times.Grace
+}
 
 // untilGone waits until the job's process and all others of the group have ended, and reports whether they did within
 // the grace. A shell that dies of SIGTERM at once must not cost the trainer that it started the time to save.
 func (a *asking) untilGone(done <-chan struct{}) bool {
-	end := a.over.StopAsked.Add(a.order.Grace)
 	ended := a.endsByWarning(done)
 	if ended {
 		done = nil
@@ -85,6 +91,7 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 		if a.over.Ready.IsZero() && a.ready.now() {
 			a.over.Ready = time.Now()
 		}
+		end := a.over.StopAsked.Add(a.grace())
 		if last := a.over.Ready.Add(a.patience()); !a.over.Ready.IsZero() && last.Before(end) {
 			end = last
 		}
@@ -104,13 +111,13 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 // reports whether it did. Often it is this process that has its job requeued then: the same signal once more would have
 // it do so again, in the middle of what it does to save.
 func (a *asking) endsByWarning(done <-chan struct{}) bool {
-	if a.over.Warned.IsZero() || a.over.TimedOut || time.Since(a.over.Warned) >= a.order.Grace {
+	if a.over.Warned.IsZero() || a.over.TimedOut || time.Since(a.over.Warned) >= a.grace() {
 		return false
 	}
 	select {
 	case <-done:
 		return true
-	case <-time.After(a.order.Grace / 2):
+	case <-time.After(a.grace() / 2):
 		return false
 	}
 }

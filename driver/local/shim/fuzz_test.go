@@ -50,7 +50,9 @@ func FuzzRecords(f *testing.F) {
 // stops only for one of its number or a later one.
 func FuzzControl(f *testing.F) {
 	for _, seed := range []string{`{"epoch":9223372036854775807}`, `{"epoch":2,"stop":true}`, `{"epoch":1,"stop":true}`,
-		`{"epoch":2,"of":"1/1","stop":true}`, `{"epoch":2}{"epoch":-1}`, `{"stop":true`, "[[[[", "\x00"} {
+		`{"epoch":2,"of":"1/1","stop":true}`, `{"epoch":2}{"epoch":-1}`, `{"stop":true`,
+		`{"epoch":2,"times":{"limit":-1,"grace":1},"stop":true}`, `{"epoch":2,"times":{"limit":1,"grace":1}}`,
+		"[[[[", "\x00"} {
 		f.Add([]byte(seed))
 	}
 	state := State(f.TempDir())

@@ -68,13 +68,12 @@ type Order struct {
 	Dir     string   `json:"dir"`
 	Env     []string `json:"env"` // all of it, but for Inherit
 	// Inherit is the digest of variables kept apart, see State.KeptEnv, which go before Env[InheritAt]; "" = none
-	Inherit   string        `json:"inherit,omitempty"`
-	InheritAt int           `json:"inherit_at,omitempty"`
-	Grace     time.Duration `json:"grace"`           // from the signal to end to SIGKILL
-	Limit     time.Duration `json:"limit,omitempty"` // how long it may run; 0 = for ever
-	Warn      time.Duration `json:"warn,omitempty"`  // how long before that it is warned; 0 = not
-	Devices   []string      `json:"devices"`         // names, locked while the attempt lives
-	Shared    bool          `json:"shared"`          // others may lock them shared as well
+	Inherit    string        `json:"inherit,omitempty"`
+	InheritAt  int           `json:"inherit_at,omitempty"`
+	task.Times               // of this attempt, until another is said
+	Ran        time.Duration `json:"ran,omitempty"` // how long earlier attempts ran that count towards a limit
+	Devices    []string      `json:"devices"`       // names, locked while the attempt lives
+	Shared     bool          `json:"shared"`        // others may lock them shared as well
 	// folder of these locks, of the whole machine; "" = State's own
 	Locks    string          `json:"locks"`
 	Nodes    []string        `json:"nodes,omitempty"`    // by device: see DeviceLock; none = as earlier releases

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/internal/failpoint"
 )
@@ -49,7 +50,7 @@ func Main(dir RunDir) int {
 	}
 	failpoint.Here("shim.claimed")
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}),
-		epoch: o.Epoch}
+		epoch: o.Epoch, times: o.Times}
 	if s.record, err = openRecord(dir); err != nil {
 		return s.broken(err)
 	}
@@ -113,6 +114,7 @@ type shim struct {
 
 	mu      sync.Mutex
 	epoch   int64         // of the manager that gives orders, as the file last had it
+	times   task.Times    // of this attempt, counted from its start
 	open    []*client     // connected, the longest silent first
 	alive   *Alive        // once the job's process runs
 	ready   bool          // a manager passed on that all is saved
@@ -220,7 +222,7 @@ func (s *shim) run(group *procs.Group) *Over {
 	if err != nil {
 		return &Over{Failed: err.Error()}
 	}
-	over := &Over{Started: time.Now(), StartedBoot: SinceBoot(), BootID: alive.BootID, Grace: s.order.Grace}
+	over := &Over{Started: time.Now(), StartedBoot: SinceBoot(), BootID: alive.BootID}
 	err = group.Start(cmd)
 	if s.terminal != nil {
 		_ = theirs.Close()
@@ -249,6 +251,8 @@ func (s *shim) run(group *procs.Group) *Over {
 		(&outputCap{file: s.outputs.kept, max: s.order.most()}).watch(enough)
 	}()
 	s.untilDone(group, cmd.Process.Pid, done, over)
+	times, _ := s.timing()
+	over.Grace = times.Grace
 	close(enough)
 	<-capped
 	over.Code = exitCode(cmd.ProcessState)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/procs"
 )
 
@@ -22,8 +23,8 @@ const patience = time.Minute
 
 // sh is the order to run a script as attempt 1 of job 0.
 func sh(s State, script string) *Order {
-	return &Order{State: s, Attempt: 1, Epoch: 1, Command: []string{"/bin/sh", "-c", script}, Dir: "/", Grace: patience,
-		Devices: []string{"slot-0"}}
+	return &Order{State: s, Attempt: 1, Epoch: 1, Command: []string{"/bin/sh", "-c", script}, Dir: "/",
+		Times: task.Times{Grace: patience}, Devices: []string{"slot-0"}}
 }
 
 // process is a shim that a test has started.

@@ -6,27 +6,25 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/procs"
 )
 
 // wait waits until the job's process has ended, or is to end: because that was ordered, or because its time is over.
-// Before that it is warned. The shim counts, so that the limit holds without a manager.
+// Before that it is warned, once more if its time was made longer since. The shim counts, so that the limit holds
+// without a manager.
 func (s *shim) wait(group *procs.Group, main int, done <-chan struct{}, over *Over) (ended bool) {
-	var warn, limit <-chan time.Time
-	if s.order.Limit > 0 {
-		limit = time.After(s.order.Limit)
-		if s.order.Warn > 0 {
-			warn = time.After(max(s.order.Limit-s.order.Warn, 0))
-		}
-	}
 	for {
+		times, changed := s.timing()
+		warn, limit := s.timers(times, over)
 		select {
+		case <-changed:
 		case <-done:
 			return true
 		case <-s.stop:
 			return false
 		case <-warn:
-			warn, over.Warned = nil, time.Now()
+			over.Warned = time.Now()
 			s.warn(group, main, over)
 		case <-s.terminal.over():
 			over.TimedOut = true
@@ -37,6 +35,21 @@ func (s *shim) wait(group *procs.Group, main int, done <-chan struct{}, over *Ov
 			return false
 		}
 	}
+}
+
+// timers returns what fires when the job is to be warned and when its time is over; nil = never.
+func (s *shim) timers(t task.Times, over *Over) (warn, limit <-chan time.Time) {
+	if t.Limit == 0 {
+		return nil, nil
+	}
+	left := time.Until(over.Started.Add(t.Limit))
+	if left > t.Warn { // also where it was warned, of an end that was sooner
+		over.Warned = time.Time{}
+	}
+	if t.Warn > 0 && over.Warned.IsZero() {
+		warn = time.After(left - t.Warn)
+	}
+	return warn, time.After(left)
 }
 
 // warn sends the signal that asks to save to those who would get it at a stop, if they handle it: a warning ends no

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/attempt/task"
 )
 
 // counts is a script that counts signals, and ends with 3 at the second.
@@ -62,5 +64,99 @@ func TestTimeLimit(t *testing.T) {
 				t.Errorf("wrote %q, %v, want %q", out, err, c.wrote)
 			}
 		})
+	}
+}
+
+// Ensure that a shim goes by the times that a manager said last, also once that is gone, and by none that an old one
+// says, or that no job can have.
+func TestRetime(t *testing.T) {
+	t.Parallel()
+	const deaf = `trap "" TERM; echo up; while :; do sleep 0.02; done`
+	short := task.Times{Limit: time.Millisecond, Grace: 50 * time.Millisecond}
+	for name, c := range map[string]struct {
+		script  string
+		stopped bool // before it hears of the times
+		times   []task.Times
+		want    Over
+	}{
+		"a limit": {deaf, false, []task.Times{short}, Over{Code: 137, Stopped: true, Killed: true, TimedOut: true}},
+		"a limit that it used up before": {deaf, false, []task.Times{{Limit: time.Hour, Grace: short.Grace}},
+			Over{Code: 137, Stopped: true, Killed: true, TimedOut: true}},
+		"a grace while it is to end": {deaf, true, []task.Times{{Grace: short.Grace}},
+			Over{Code: 137, Stopped: true, Killed: true}},
+		"no such times": {deaf, true, []task.Times{{Grace: short.Grace}, {Limit: -1, Grace: 2}, {Grace: -1}},
+			Over{Code: 137, Stopped: true, Killed: true}},
+		"a warning": {`trap 'exit 75' TERM; echo up; while :; do sleep 0.02; done`, false,
+			[]task.Times{{Limit: 2 * time.Hour, Warn: 90 * time.Minute, Grace: time.Hour}},
+			Over{Code: 75, TimedOut: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := sh(State(t.TempDir()), c.script)
+			o.Ran, o.Grace = time.Hour, time.Hour
+			p := begin(t, o)
+			conn := p.dial(1)
+			for text := ""; text != "up\n"; time.Sleep(5 * time.Millisecond) {
+				b, _ := os.ReadFile(p.dir.Output())
+				text = string(b)
+			}
+			if c.stopped {
+				if err := conn.Stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, times := range c.times {
+				if err := conn.Retime(times); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = conn.Close()
+			over := p.over()
+			if over.Code != c.want.Code || over.Stopped != c.want.Stopped || over.TimedOut != c.want.TimedOut ||
+				over.Killed != c.want.Killed {
+				t.Errorf("%+v, want %+v", over, c.want)
+			}
+			if want := c.times[0].Grace; over.Grace != want {
+				t.Errorf("a grace of %v, want %v", over.Grace, want)
+			}
+		})
+	}
+}
+
+// Ensure that a job is warned once of each end of its time.
+func TestTimersFollow(t *testing.T) {
+	t.Parallel()
+	s, started := &shim{}, time.Now().Add(-time.Minute)
+	for _, c := range []struct {
+		limit, warn         time.Duration
+		warned              bool // before
+		warnsNow, endsNow   bool
+		warnedStill, warnsN bool // afterwards; and it will be
+	}{
+		{2 * time.Minute, 30 * time.Second, false, false, false, false, true},
+		{2 * time.Minute, 90 * time.Second, false, true, false, false, true},
+		{2 * time.Minute, 90 * time.Second, true, false, false, true, false},
+		{time.Hour, 90 * time.Second, true, false, false, false, true}, // longer than when it was warned
+		{30 * time.Second, 10 * time.Second, true, false, true, true, false},
+	} {
+		over := &Over{Started: started}
+		if c.warned {
+			over.Warned = started.Add(time.Second)
+		}
+		warn, limit := s.timers(task.Times{Limit: c.limit, Warn: c.warn}, over)
+		if fires(warn) != c.warnsNow || fires(limit) != c.endsNow || over.Warned.IsZero() == c.warnedStill ||
+			(warn != nil) != c.warnsN {
+			t.Errorf("%+v: %+v", c, over)
+		}
+	}
+}
+
+// fires reports whether a timer of no time fires.
+func fires(c <-chan time.Time) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(50 * time.Millisecond):
+		return false
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/beneath"
 )
 
@@ -23,6 +24,8 @@ type say struct {
 	Of    string `json:"of,omitempty"`    // job and attempt that it is about, see Order.name; "" = whoever hears it
 	Stop  bool   `json:"stop,omitempty"`  // end the attempt; else only hear of it
 	Ready bool   `json:"ready,omitempty"` // the job, asked to end, said to the manager that all is saved
+	// Times hold from now on in place of those of the order.
+	Times *task.Times `json:"times,omitempty"`
 }
 
 // report is a line from a shim to a manager.
@@ -183,6 +186,10 @@ func (s *shim) obey(order say) (refused string) {
 		return fmt.Sprintf("order about %s, this is %s", short(order.Of), own)
 	}
 	s.ready = s.ready || order.Ready
+	if order.Times != nil && order.Times.Valid() { // no manager says others
+		s.times = order.Times.Of(s.order.Ran)
+		s.change()
+	}
 	if order.Stop {
 		select {
 		case <-s.stop:
@@ -209,7 +216,8 @@ func (s *shim) inform(conn io.Writer, known, gone <-chan struct{}) {
 		s.mu.Unlock()
 		if alive != nil && known == nil && !up {
 			up = true
-			if out.Encode(report{Up: alive}) != nil {
+			if out.Encode(report{Up: alive}) != nil { // it has hung up, and what it said before that is heard
+				<-gone
 				return
 			}
 		}
@@ -232,8 +240,20 @@ func (s *shim) announce(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
+	s.change()
+}
+
+// change wakes those who wait for a change; s.mu is held.
+func (s *shim) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// timing returns the times that hold now, and a channel that is closed when something changes.
+func (s *shim) timing() (task.Times, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.times, s.changed
 }
 
 // Conn is a manager's connection to a shim.
@@ -268,6 +288,9 @@ func (c *Conn) Stop() error { return c.send(say{Stop: true}) }
 
 // Ready passes on that the job, which was asked to end, says that all is saved.
 func (c *Conn) Ready() error { return c.send(say{Ready: true}) }
+
+// Retime has the attempt go by other times from now on.
+func (c *Conn) Retime(t task.Times) error { return c.send(say{Times: &t}) }
 
 // Close hangs up; the attempt goes on.
 func (c *Conn) Close() error { return c.conn.Close() }
