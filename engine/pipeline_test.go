@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/trainyard/trainyard/pipeline"
@@ -73,5 +75,61 @@ func TestSaveAndLoadChangeNothing(t *testing.T) {
 		r := &reloading{w: w, now: pipeline.New(w.stages())}
 		_, errB := w.run(r, r, &b)
 		t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
+	}
+}
+
+// careful is a Pipeline and a sink that asks after each batch of which jobs it remembers something else.
+type careful struct {
+	*pipeline.Pipeline
+
+	v      *sched.View
+	named  map[sched.JobID]bool // by events of the batch
+	saved  [][]byte             // by JobID, as of the batch before
+	known  int                  // batches of which the Pipeline could say it
+	silent bool                 // it has left out a job
+}
+
+func (c *careful) Log(v *sched.View, e *sched.Event) {
+	c.v = v
+	if e.Job != sched.None {
+		c.named[e.Job] = true
+	}
+}
+
+func (c *careful) BeginBatch() { c.named = make(map[sched.JobID]bool) }
+
+func (c *careful) EndBatch() error {
+	if c.v == nil {
+		return nil
+	}
+	list, known := c.Changed(nil)
+	if known {
+		c.known++
+	}
+	for len(c.saved) < len(c.v.Jobs) {
+		c.saved = append(c.saved, nil)
+	}
+	for j := range c.v.Jobs {
+		id := sched.JobID(j)
+		b := c.SaveJob(id, nil)
+		c.silent = c.silent || known && !c.named[id] && !slices.Contains(list, id) && !bytes.Equal(b, c.saved[id])
+		c.saved[id] = b
+	}
+	return nil
+}
+
+// Ensure that a Pipeline leaves out no job of which it remembers something else than before, if no event named it.
+func TestChangedLeavesNoJobOut(t *testing.T) {
+	known := 0
+	for seed := range uint64(cases(t, 300)) {
+		w := newWorld(seed)
+		c := &careful{Pipeline: pipeline.New(w.stages()), named: make(map[sched.JobID]bool)}
+		_, err := w.run(c, c)
+		if known += c.known; c.silent {
+			t.Fatalf("seed %d: %v\nit leaves a job out (error %v)", seed, w, err)
+		}
+	}
+	if known == 0 {
+		t.Error("no pipeline ever knew of which jobs it remembers something else")
 	}
 }

@@ -35,6 +35,20 @@ func SaveJob(dec sched.Memory, j sched.JobID) []byte { return AppendJob(nil, j, 
 // SaveRest saves what dec remembers that belongs to no job: Memory.Rest. It is to be called as Save is.
 func SaveRest(dec sched.Memory) []byte { return AppendRest(nil, []sched.Memory{dec}) }
 
+// Changed appends the jobs of which ms may remember something else than when this was asked last; see sched.Changer.
+// Each of ms is asked, as it may keep a list until it is.
+func Changed(dst []sched.JobID, ms []sched.Memory) (list []sched.JobID, known bool) {
+	known = true
+	for _, m := range ms {
+		c, is := m.(sched.Changer)
+		if is {
+			dst, is = c.Changed(dst)
+		}
+		known = known && is
+	}
+	return dst, known
+}
+
 // Load gives m to dec, which must be new: made alike, and must have seen nothing yet. v is the view of the moment at
 // which m was saved. Jobs of which nothing was saved are left out. Memory of another version, or of a system made of
 // other parts, is an error that names the part, what was found and what was wanted.

@@ -97,6 +97,11 @@ func (c *composed) SaveRest(b []byte) []byte {
 	return memory.AppendRest(memo.Int(memo.Bool(b, c.asked), int64(c.wake)), c.memories)
 }
 
+// Changed asks the Decider and each part.
+func (c *composed) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
+	return memory.Changed(dst, c.memories)
+}
+
 // LoadJob gives each what it saved of job j.
 func (c *composed) LoadJob(j sched.JobID, b []byte) error {
 	return memory.ReadJob(memo.NewReader(b), j, c.memories)

@@ -30,7 +30,8 @@ type Pipeline struct {
 	asked bool       // it has decided
 	wake  sched.Time // and asked to be woken then
 
-	lost []sched.JobID // nodeChanged works on it
+	changed changed       // of which jobs it may remember something else
+	lost    []sched.JobID // nodeChanged works on it
 }
 
 // New returns the Decider of the stages of s that decide about jobs: without its Parts.
@@ -83,10 +84,10 @@ func (p *Pipeline) keepInStep(v *sched.View, e *sched.Event) {
 	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.Rejected:
 		p.follow(v, e.Job)
 	case sched.JobChanged:
-		p.changed(v, e.Job)
+		p.alter(v, e.Job)
 	case sched.Saved: // it may be stopped now, or not any more, and be started at other widths
 		if p.protection.leave != sched.StopUnsaved {
-			p.changed(v, e.Job)
+			p.alter(v, e.Job)
 			p.books.given.forget()
 		}
 	case sched.Decided:
@@ -159,8 +160,8 @@ func (p *Pipeline) follow(v *sched.View, id sched.JobID) {
 	}
 }
 
-// changed follows a job that is asked for otherwise: of another shape, at another rank, and maybe without its target.
-func (p *Pipeline) changed(v *sched.View, id sched.JobID) {
+// alter follows a job that is asked for otherwise: of another shape, at another rank, and maybe without its target.
+func (p *Pipeline) alter(v *sched.View, id sched.JobID) {
 	p.dirty = true
 	if x := &p.books.jobs[id]; x.in != away {
 		p.ranks.groups.remove(p.books.jobs, id)
@@ -204,6 +205,7 @@ func (p *Pipeline) untrack(id sched.JobID) {
 	p.ranks.groups.remove(p.books.jobs, id)
 	p.books.move(id, away)
 	p.books.jobs[id].due = sched.Never
+	p.changed.note(id)
 }
 
 // reindex puts job id where the ledger says it belongs, with a fresh key.
@@ -217,6 +219,7 @@ func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
 	if p.books.jobs[id].in == away {
 		return
 	}
+	p.changed.note(id)
 	if p.ranks.rekey(v, &p.books, id, p.restored.keys) {
 		p.dirty = true
 		p.books.given.note(p.books.ledger, p.books.ledger.Set(id))
@@ -244,17 +247,12 @@ func (p *Pipeline) renewAll(v *sched.View) {
 	p.books.given.forget()
 	p.ranks.groups.dissolve(p.books.jobs) // cheaper than one by one; few ranks of holders change
 	for _, id := range p.books.present() {
-		p.renew(v, id)
+		if p.revisions.reshapes {
+			x := &p.books.jobs[id]
+			x.shape = p.ranks.groups.shapeOf(p.s.shape(v, id, x.user))
+		}
+		p.rekey(v, id)
 	}
-}
-
-// renew asks for all that the stages say of job id, which is not away.
-func (p *Pipeline) renew(v *sched.View, id sched.JobID) {
-	if p.revisions.reshapes {
-		x := &p.books.jobs[id]
-		x.shape = p.ranks.groups.shapeOf(p.s.shape(v, id, x.user))
-	}
-	p.rekey(v, id)
 }
 
 // prime takes over what the view shows: at the start, after a Load, after a change of policy.

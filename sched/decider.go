@@ -31,6 +31,22 @@ type Memory interface {
 	LoadRest(b []byte) error          // takes what SaveRest wrote
 }
 
+// Changer is a Memory that says of which jobs it may remember something else than before, so that a store need not save
+// the shares of all. One that is none may remember something else of any.
+type Changer interface {
+	// Changed appends the jobs of which it may remember something else than when it was asked last. Those that an
+	// event has named since may be left out, and so may, by a stage, those of which a Pipeline knows by itself. known
+	// is false where any other may be one, too: so it may be when it is asked first.
+	Changed(dst []JobID) (list []JobID, known bool)
+}
+
+// ByName is embedded by a Memory whose share of a job changes only where an event names the job, or a call of an
+// Orderer or of Turns.
+type ByName struct{}
+
+// Changed appends no job.
+func (ByName) Changed(dst []JobID) (list []JobID, known bool) { return dst, true }
+
 // Resumer is a Decider that takes over the View right after its memory was loaded, before the first Observe.
 type Resumer interface{ Resume(v *View) }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -273,6 +275,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 					t.Fatal(stored.renewed)
 				}
 				same(t, stored, live)
+				recounted(t, live.store)
 			}
 			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.dec,
 				engine.Options{Sinks: []eventlog.Sink{live.store}})
@@ -280,6 +283,23 @@ func TestLoadsWhatWasStored(t *testing.T) {
 				t.Error(looks, err)
 			}
 		})
+	}
+}
+
+// recounted checks that what a store counts of what events touch is what all jobs and GPUs come to.
+func recounted(t *testing.T, s *store) {
+	t.Helper()
+	var all tally
+	all.settle(s.v)
+	if is := &s.tally; is.jobs != all.jobs || is.phases != all.phases || is.gpus != all.gpus ||
+		!reflect.DeepEqual(is.tenants, all.tenants) {
+		t.Fatalf("%v, %v and %v are counted, %v shared; want %v, %v and %v, %v", is.jobs, is.phases, is.gpus,
+			is.tenants, all.jobs, all.phases, all.gpus, all.tenants)
+	}
+	for id := range s.v.Jobs {
+		if s.v.Jobs[id].State != sched.Done && !slices.Contains(s.live, sched.JobID(id)) {
+			t.Fatalf("job %d is not done, and is not listed", id)
+		}
 	}
 }
 

@@ -17,7 +17,9 @@ func TestFigures(t *testing.T) {
 			{Node: 1, Holders: 1}, {Node: 1}},
 		Jobs: []sched.Job{{State: sched.Active}, {State: sched.Held}},
 	}
-	if gpus, running, waiting := figures(v, []sched.JobID{0, 1}); gpus != "4 of 5" || running != 1 || waiting != 1 {
+	var all tally
+	all.settle(v)
+	if gpus, running, waiting := all.figures(); gpus != "4 of 5" || running != 1 || waiting != 1 {
 		t.Errorf("%s in use, %d run, %d wait; want 4 of 5, 1, 1", gpus, running, waiting)
 	}
 }

@@ -31,6 +31,9 @@ func (s *store) writeOverLate() {
 	}
 	live := make(map[types.UID]sched.JobID, len(s.live))
 	for _, id := range s.live {
+		if s.v.Jobs[id].State == sched.Done {
+			continue
+		}
 		live[refOf(s.v.Jobs[id].Spec).uid] = id
 	}
 	for i := range list.Items {

@@ -1,14 +1,11 @@
 package controller
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -99,12 +96,6 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// gpuStates are the states of GPUs that are reported apart, and phases those of jobs that are not done.
-var (
-	gpuStates = [...]string{"busy", "free", "unusable"}
-	phases    = [...]v1alpha1.Phase{v1alpha1.Pending, v1alpha1.Starting, v1alpha1.Running, v1alpha1.Stopping}
-)
-
 // standing is how all stands at the end of a batch. No one changes it.
 type standing struct {
 	gpus  [len(gpuStates)]int
@@ -122,8 +113,8 @@ type poolStanding struct {
 type meter struct {
 	m         *Metrics
 	v         *sched.View
-	live      []sched.JobID // not done at the end of the last batch
-	preempted []int32       // by job, as counted
+	tally     tally
+	preempted []int32 // by job, as counted
 }
 
 var (
@@ -135,22 +126,17 @@ var (
 func newMeter(m *Metrics, v *sched.View) *meter {
 	t := &meter{m: m, v: v}
 	for id := range v.Jobs {
-		t.live = append(t.live, sched.JobID(id))
 		t.preempted = append(t.preempted, v.Jobs[id].Preemptions)
 	}
-	t.forgetDone()
 	return t
 }
 
-func (t *meter) forgetDone() {
-	t.live = slices.DeleteFunc(t.live, func(id sched.JobID) bool { return t.v.Jobs[id].State == sched.Done })
-}
-
 // Log counts an event.
-func (t *meter) Log(_ *sched.View, e *sched.Event) {
+func (t *meter) Log(v *sched.View, e *sched.Event) {
+	t.tally.note(v, e)
 	switch e.Kind {
 	case sched.JobArrived:
-		t.live, t.preempted = append(t.live, e.Job), append(t.preempted, 0)
+		t.preempted = append(t.preempted, 0)
 	case sched.StartFailed:
 		t.m.failures.Inc()
 	case sched.AttemptEnded:
@@ -168,13 +154,8 @@ func (t *meter) BeginBatch() {}
 
 // EndBatch takes the figures of the moment.
 func (t *meter) EndBatch() error {
-	t.forgetDone()
-	s := &standing{gpus: gpusOf(t.v)}
-	for _, id := range t.live {
-		if i := slices.Index(phases[:], record.Phase(&t.v.Jobs[id])); i >= 0 {
-			s.jobs[i]++
-		}
-	}
+	t.tally.settle(t.v)
+	s := &standing{gpus: t.tally.gpus, jobs: t.tally.phases}
 	for i := range t.v.Pools {
 		p := &t.v.Pools[i]
 		if p.Spec.Name == "" { // it is gone; two figures of one name would have all refused
@@ -184,25 +165,4 @@ func (t *meter) EndBatch() error {
 	}
 	t.m.standing.Store(s)
 	return nil
-}
-
-// gpusOf counts the GPUs of nodes that are there, by state.
-func gpusOf(v *sched.View) (count [len(gpuStates)]int) {
-	for i := range v.Nodes {
-		n := &v.Nodes[i]
-		if !n.Joined() {
-			continue
-		}
-		for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
-			switch {
-			case v.GPUs[g].Holders > 0:
-				count[0]++
-			case v.Usable(g):
-				count[1]++
-			default:
-				count[2]++
-			}
-		}
-	}
-	return count
 }

@@ -22,8 +22,9 @@ type observer struct {
 	dec    sched.Decider
 	origin time.Time
 
-	said []string // of each job, by JobID
-	sum  string
+	tally tally
+	said  []string // of each job, by JobID
+	sum   string
 }
 
 var (
@@ -33,6 +34,7 @@ var (
 
 // Log reports orders that are about no job. Those about jobs follow from what is reported of them.
 func (o *observer) Log(v *sched.View, e *sched.Event) {
+	o.tally.note(v, e)
 	switch {
 	case e.Kind != sched.Ordered:
 	case sched.ActionKind(e.Code) == sched.Rent:
@@ -52,14 +54,11 @@ func (o *observer) EndBatch() error {
 	for len(o.said) < len(o.v.Jobs) {
 		o.said = append(o.said, "")
 	}
-	reported, live := 0, []sched.JobID(nil)
+	reported := 0
 	for id := range o.v.Jobs {
 		j := &o.v.Jobs[id]
 		if refOf(j.Spec).uid == "" { // forgotten
 			continue
-		}
-		if j.State != sched.Done {
-			live = append(live, sched.JobID(id))
 		}
 		what, name, detail := o.outcome(brief, sched.JobID(id))
 		if line := what + detail; line != o.said[id] {
@@ -71,7 +70,8 @@ func (o *observer) EndBatch() error {
 			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
 		}
 	}
-	gpus, run, wait := figures(o.v, live)
+	o.tally.settle(o.v)
+	gpus, run, wait := o.tally.figures()
 	if line := fmt.Sprint(gpus, run, wait); line != o.sum {
 		o.sum = line
 		o.log.Info("in all", "gpus", gpus, "run", run, "wait", wait)

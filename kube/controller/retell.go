@@ -51,7 +51,7 @@ func (s *store) gistOf(brief *pipeline.Brief, id sched.JobID) gist {
 
 // wake returns when a batch is wanted though nothing happens; Never while there is nothing that could go out of date.
 func (s *store) wake() sched.Time {
-	if len(s.live)+len(s.remarks) == 0 {
+	if len(s.live)-s.over+len(s.remarks) == 0 {
 		return sched.Never
 	}
 	return s.rounds.due

@@ -128,6 +128,52 @@ func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 	return d, writes
 }
 
+// attentive is a Decider that knows of no job of which it remembers something else but those that events name, and
+// counts of how many it is asked.
+type attentive struct {
+	none
+	sched.ByName
+
+	asked int
+}
+
+// SaveJob saves nothing.
+func (a *attentive) SaveJob(_ sched.JobID, b []byte) []byte {
+	a.asked++
+	return b
+}
+
+// Ensure that a batch of one changed job looks at this one, asks for what is remembered of it and writes it, however
+// many others there are, those that wait, run and are done alike.
+func TestBatchOfOneJob(t *testing.T) {
+	const nodes, of = 60, 8
+	for _, jobs := range []int{500, 5000} {
+		d, writes := crowd(t, jobs)
+		for n := range nodes {
+			d.v.Nodes = append(d.v.Nodes, sched.Node{Spec: sched.NodeSpec{Name: fmt.Sprint("n", n), GPUs: of},
+				State: sched.NodeUp, First: sched.GPUID(n * of)})
+			for range of {
+				d.v.GPUs = append(d.v.GPUs, sched.GPU{Node: sched.NodeID(n), Holders: 1})
+			}
+		}
+		for i := range nodes * of {
+			j := &d.v.Jobs[i]
+			j.State, j.Attempt, j.Up, j.GPUs = sched.Active, sched.Running, true, []sched.GPUID{sched.GPUID(i)}
+		}
+		ask := &attentive{}
+		d.dec, d.rounds.due, d.tally, d.cluster = ask, sched.Never, tally{}, false
+		d.touch(0)
+		d.pass(1) // which counts all
+		clear(writes)
+		ask.asked, d.tally.looks = 0, 0
+		d.Log(d.v, &sched.Event{Kind: sched.Progressed, Job: 7, Node: sched.None, Pool: sched.None, Value: 3})
+		if d.pass(2); ask.asked > 2 || d.tally.looks > 2 || len(writes) != 1 || writes["7"] != 1 {
+			t.Errorf("of %d jobs %d are asked for, %d jobs and GPUs are looked at, and written are %v", jobs, ask.asked,
+				d.tally.looks, writes)
+		}
+	}
+}
+
 // pass has one batch at an instant.
 func (d *desk) pass(at sched.Time) {
 	d.t.Helper()
@@ -199,7 +245,7 @@ func TestServiceGoesOn(t *testing.T) {
 			writes["1"])
 	}
 	d.touch(0)
-	d.prepare(nil)
+	d.prepare()
 	if is := d.jobs[0].next.Attained; is != "20m0s" {
 		t.Errorf("after ten minutes on two GPUs its service is %s", is)
 	}

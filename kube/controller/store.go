@@ -48,9 +48,12 @@ type store struct {
 	clock  func() time.Time
 
 	jobs     map[sched.JobID]*saved // but for those that are forgotten
-	live     []sched.JobID          // not done when they were written last, by rising number
+	live     []sched.JobID          // those that are not done, by rising number, ...
+	over     int                    // ... and so many that are
+	tally    tally
 	touched  []sched.JobID
-	cluster  bool // nodes or GPUs changed
+	named    []sched.JobID // by events of the batch
+	cluster  bool          // nodes or GPUs changed
 	shards   shards
 	memory   remembered
 	maxBlob  int        // bytes of one ConfigMap
@@ -91,6 +94,10 @@ var (
 func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
+	s.tally.note(v, e)
+	if e.Job != sched.None {
+		s.named = append(s.named, e.Job)
+	}
 	if e.Kind.Form().Life && e.Job != sched.None {
 		s.touch(e.Job)
 	}
@@ -149,9 +156,9 @@ func (s *store) EndBatch() error {
 		s.batch = false
 		return nil
 	}
-	tenants := record.Tenants(s.v, s.live)
-	s.touchTenants(tenants)
-	s.prepare(tenants)
+	s.tally.settle(s.v)
+	s.touchTenants()
+	s.prepare()
 	gives, takes := s.split()
 	for _, phase := range [][]sched.JobID{gives, takes} {
 		if err := s.writeJobs(phase); err != nil {
@@ -170,7 +177,7 @@ func (s *store) EndBatch() error {
 	s.news.spread()
 	s.writePools()
 	s.touched, s.batch, s.happened = s.touched[:0], false, false
-	s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
+	s.forgetDone()
 	return nil
 }
 
@@ -182,10 +189,17 @@ func (s *store) isIdle(rest []byte) bool {
 }
 
 // remember touches the jobs of which the system remembers something else than before, and returns the rest of its
-// memory. Jobs that were done before are not asked for: over the months there come to be many more of them than of
-// others.
+// memory. It asks for those that events named and those that the system names, or for all where that cannot say; never
+// for jobs that were done before: over the months there come to be many more of them than of others.
 func (s *store) remember() []byte {
-	for _, id := range s.live {
+	list, known := memory.Changed(s.named, []sched.Memory{s.dec})
+	if s.named = list[:0]; !known {
+		list = s.live
+	}
+	for _, id := range list {
+		if s.v.Jobs[id].State == sched.Done {
+			continue
+		}
 		b := memory.SaveJob(s.dec, id)
 		if mine := s.jobs[id]; mine == nil || !bytes.Equal(mine.memory, b) {
 			s.touch(id)
@@ -200,9 +214,18 @@ func (s *store) remember() []byte {
 	return memory.SaveRest(s.dec)
 }
 
+// forgetDone takes jobs that are done off the list of those that are not, once they are half of it.
+func (s *store) forgetDone() {
+	s.over = len(s.live) - s.tally.jobs[sched.Held] - s.tally.jobs[sched.Waiting] - s.tally.jobs[sched.Active]
+	if 2*s.over > len(s.live) {
+		s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
+		s.over = 0
+	}
+}
+
 // touchTenants touches those who share a GPU with a job that came to it or left it.
-func (s *store) touchTenants(tenants map[sched.GPUID][]sched.JobID) {
-	if tenants == nil {
+func (s *store) touchTenants() {
+	if len(s.tally.tenants) == 0 {
 		return
 	}
 	for _, id := range s.touched[:len(s.touched):len(s.touched)] {
@@ -211,7 +234,7 @@ func (s *store) touchTenants(tenants map[sched.GPUID][]sched.JobID) {
 			continue
 		}
 		for _, g := range slices.Concat(now, was) {
-			for _, other := range tenants[g] {
+			for _, other := range s.tally.tenants[g] {
 				s.touch(other)
 			}
 		}
@@ -243,7 +266,7 @@ func lacks(set, old []sched.GPUID) bool {
 const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
-func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
+func (s *store) prepare() {
 	brief, full := pipeline.NewBrief(s.v, s.dec), len(s.touched) <= fullReasons
 	for _, id := range s.touched {
 		why := brief.Why(id)
@@ -251,7 +274,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 			why = pipeline.Why(s.v, s.dec, id)
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
-		mine.next = record.Extract(s.v, id, s.mode, tenants)
+		mine.next = record.Extract(s.v, id, s.mode, s.tally.tenants)
 		mine.next.Reason = s.reason(id, why)
 		mine.shown = shown{mine.next.Reason, s.gistOf(brief, id), s.v.Now, s.v.Now}
 		s.queue(id, why.Code, full, mine.next.Reason)
@@ -351,7 +374,7 @@ func (s *store) commit() error {
 	st := &next.Status
 	st.Schema = int32(s.schema)
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
-	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
+	st.GPUs, st.Running, st.Waiting = s.tally.figures()
 	st.Message = message(s.remarks)
 	return s.writePolicy(next)
 }
@@ -378,18 +401,4 @@ func lastSaid(said string, e *sched.Event) string {
 		return fmt.Sprintf("step %.0f of %s", e.Value, all)
 	}
 	return fmt.Sprintf("step %.0f", e.Value)
-}
-
-// figures are the counts that people look at, of a View and its jobs that are not done.
-func figures(v *sched.View, live []sched.JobID) (gpus string, running, waiting int32) {
-	for _, id := range live {
-		switch v.Jobs[id].State {
-		case sched.Active:
-			running++
-		case sched.Waiting, sched.Held:
-			waiting++
-		}
-	}
-	count := gpusOf(v) // a busy GPU counts though it may not be given to another, as on a node that is silent
-	return fmt.Sprintf("%d of %d", count[0], count[0]+count[1]), running, waiting
 }

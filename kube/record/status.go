@@ -62,24 +62,6 @@ func byNode(v *sched.View, gpus []sched.GPUID) (list []v1alpha1.AllocatedGPU) {
 	return list
 }
 
-// Tenants returns those of some jobs that hold a GPU, in their order, of the GPUs that are held to be shared; nil where
-// none is.
-func Tenants(v *sched.View, jobs []sched.JobID) (of map[sched.GPUID][]sched.JobID) {
-	for _, id := range jobs {
-		j := &v.Jobs[id]
-		if !j.HoldsDevices() || j.Live.Share != sched.Shared {
-			continue
-		}
-		if of == nil {
-			of = make(map[sched.GPUID][]sched.JobID)
-		}
-		for _, g := range j.GPUs {
-			of[g] = append(of[g], id)
-		}
-	}
-	return of
-}
-
 // allocated names one GPU. Where the mode leaves its choice to others, only the node is known.
 func allocated(v *sched.View, g sched.GPUID, mode v1alpha1.Mode) v1alpha1.AllocatedGPU {
 	n := &v.Nodes[v.GPUs[g].Node]

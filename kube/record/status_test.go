@@ -20,7 +20,7 @@ func TestAllocation(t *testing.T) {
 		Devices: []string{"U0", "U1", "U2", "U3"}}}}, GPUs: make([]sched.GPU, 4),
 		Jobs: []sched.Job{job("a", sched.Running, shared, 0, 1), job("b", sched.Stopping, shared, 1),
 			job("c", sched.Starting, shared, 1, 2), job("d", sched.Running, alone, 3)}}
-	tenants := record.Tenants(v, []sched.JobID{0, 1, 2, 3})
+	tenants := map[sched.GPUID][]sched.JobID{0: {0}, 1: {0, 1, 2}, 2: {2}}
 	for id, want := range []string{"[{n 0 U0 []} {n 1 U1 [lab/b lab/c]}]", "[{n 1 U1 [lab/a lab/c]}]",
 		"[{n 1 U1 [lab/a lab/b]} {n 2 U2 []}]", "[{n 3 U3 []}]"} {
 		s := record.Extract(v, sched.JobID(id), v1alpha1.Pinned, tenants)

@@ -30,6 +30,8 @@ import (
 // Its memory is bounded: Window works of each of MaxClasses classes, those of which a job finished last. It is one
 // number for each job that reports its steps, until it is done. New is the only way to one.
 type Estimator struct {
+	sched.ByName
+
 	classes  map[class]*sample
 	all      sample
 	whole    []time.Duration // by JobID: work in all as its steps say; 0 = they do not

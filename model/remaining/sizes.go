@@ -23,6 +23,8 @@ import (
 // What is asked is answered from laws that are made again only now and then, and for an age that is rounded down by at
 // most 9 %, so that few answers have to be worked out. NewSizes is the only way to one.
 type Sizes struct {
+	sched.ByName
+
 	said   *Estimator // what jobs say of their steps
 	kinds  map[kind]*law
 	order  []kind // of kinds, the oldest first

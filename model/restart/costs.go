@@ -16,6 +16,8 @@ import (
 // steps shows only how soon its processes are up, which says little of when they are at work: for that, other models
 // stand in, or Default while none is known.
 type Costs struct {
+	sched.ByName
+
 	Default time.Duration // what a restart costs while nothing is known
 
 	models map[string]*cost // at most maxModels: others are part of all only

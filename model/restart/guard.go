@@ -9,6 +9,8 @@ import (
 // Guard keeps jobs from being stopped for others by Rails, as the costs of restarts become known. What counts are all
 // stops but those by which a user is rid of a job.
 type Guard struct {
+	sched.ByName
+
 	Rails
 	Cost func(model string) time.Duration // of a restart; nil = nothing
 

@@ -27,6 +27,8 @@ import (
 // Jobs without an application are unknown. Slow GPUs and neighbours on shared GPUs count as if they belonged to the
 // width.
 type Learned struct {
+	sched.ByName
+
 	perNode, maxGPUs int
 	pools            map[poolKey]*pool
 	blank            map[poolKey]Chain // of pools of which nothing is known: they follow from the key

@@ -23,6 +23,8 @@ import (
 // Source: Qiao et al., Pollux, OSDI 2021, its simulator (specification of BOA, 3.5): a band of 0.35 to 0.65 around 0.5.
 // The band around another utility and the bounds below are ours.
 type Autoscale struct {
+	sched.ByName
+
 	Divide   *Divide
 	Pollux   *Pollux // the Rule of Divide
 	Utility  float64 // requested, 0 < Utility <= 1

@@ -12,7 +12,11 @@ import (
 
 // Explored remembers the most GPUs that jobs of each model have run on: beyond, what is learned of their speed is hope.
 // Its zero value is ready.
-type Explored struct{ gpus map[string]int32 }
+type Explored struct {
+	sched.ByName
+
+	gpus map[string]int32
+}
 
 var (
 	_ sched.Observer = (*Explored)(nil)

@@ -110,7 +110,11 @@ func (p *Pollux) restartFactor(v *sched.View, c *Claim) float64 {
 }
 
 // Widest remembers the most GPUs that each job has run on.
-type Widest struct{ gpus []int32 }
+type Widest struct {
+	sched.ByName
+
+	gpus []int32
+}
 
 var (
 	_ sched.Observer = (*Widest)(nil)

@@ -27,6 +27,8 @@ import (
 // Deviation: demotion happens at the very nanosecond at which the limit is reached; the released simulator mixes
 // GPU-seconds with seconds there and is late.
 type MLFQ struct {
+	sched.ByName
+
 	Limits  []float64 // K-1 upper limits, rising, in GPU-seconds or seconds; none = one queue
 	Seconds bool      // attained service counts time, not GPU time
 	Knob    float64   // promotion; 0 or +Inf = never

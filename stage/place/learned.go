@@ -15,6 +15,8 @@ import (
 // Source: Gu et al., NSDI'19 (Tiresias): PACKLIMIT is re-fitted periodically by a linear classifier over placement and
 // performance of past jobs. Deviation: how the released system starts is not known; ours starts by spreading.
 type LearnedSkew struct {
+	sched.ByName
+
 	Skew
 	seen     skew.Limit
 	fresh    uint64 // observations since the limit was last fitted

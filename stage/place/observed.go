@@ -19,6 +19,8 @@ import (
 //
 // Deviation: the paper profiles every application before it runs; see variability.Scores.ClassOf for the rule.
 type Observed struct {
+	sched.ByName
+
 	scores   *variability.Scores
 	models   map[string]*seenModel
 	revision uint64

@@ -10,6 +10,8 @@ import (
 
 // idleness remembers since when nodes have had nothing to do.
 type idleness struct {
+	sched.ByName
+
 	since []sched.Time // by NodeID; Never = it is busy
 	mark  []bool       // by GPU: to be held by what d gives; scratch
 	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It

@@ -25,6 +25,8 @@ import (
 //
 // Zero values mean the defaults. It is to be used by one system, and asked in Provision after it.
 type Stragglers struct {
+	sched.ByName
+
 	// Expected is what is known to make the steps of job j longer on gpus, such as PM scores; nil = nothing.
 	Expected func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64
 	// Revise hears when factors change, with the factor of each GPU as it is to be known; nil = no one is.
