@@ -71,6 +71,8 @@ type Task struct {
 	Launcher string `json:"launcher,omitempty"`
 	// GPUIDs is one of GPUIDs: how the job is given its GPUs; "" = as its launcher takes them, else by UUID
 	GPUIDs string `json:"gpu_ids,omitempty"`
+	// Notify are the ways in which its user hears of it; at most MaxNotify
+	Notify []Notify `json:"notify,omitempty"`
 	// GPUTypes are parts of the names of the GPUs that will do; none = any will
 	GPUTypes []string `json:"gpu_types,omitempty"`
 	// TimeLimit is how long it may run, all attempts together; > 0, at most MaxLimit, 0 = no limit.
@@ -177,7 +179,7 @@ func (t Task) Validate() error {
 	if err := t.checkNumbers(); err != nil {
 		return err
 	}
-	if err := cmp.Or(t.checkInherit(), t.checkOutput(), t.checkGPUs()); err != nil {
+	if err := cmp.Or(t.checkInherit(), t.checkOutput(), t.checkGPUs(), t.checkNotify()); err != nil {
 		return err
 	}
 	return t.checkTexts()

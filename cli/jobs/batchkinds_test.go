@@ -46,7 +46,7 @@ var kinds = []struct{ name, lines, want string }{
 	{"Jupyter", "--job-name=jupyter --cpus-per-task=2 --mem=8G --time=08:00:00 --output=jupyter-%J.log -e %%J-%t.%s",
 		"name=jupyter cpus=2 mem=8 time=8h0m0s out=jupyter-%j.log err=%%J-0.batch"},
 	{"accounts and mail", "--account=proj --qos=normal --mail-type=END,FAIL --mail-user=a@example.org -C gpu80",
-		"gpus=1 none=SLURM_MEM_PER_NODE"},
+		"gpus=1 mail=a@example.org:finished,failed none=SLURM_MEM_PER_NODE"},
 	{"not to be stopped", "--no-requeue --exclusive --export=NONE", "preempt=false"},
 	{"comments", "--time=30 # half an hour", "time=30m0s"},
 }
@@ -60,6 +60,7 @@ func facts(jobs []jobfile.Job) map[string]string {
 		"time": j.Task.TimeLimit.String(), "grace": j.Task.Grace.String(), "signal": j.Task.Checkpoint.Signal,
 		"to": j.Task.Checkpoint.To, "out": j.Task.Output.File, "err": j.Task.Output.Error, "mode": j.Task.Output.Mode,
 		"atonce": fmt.Sprint(j.Spec.Ties.Array.AtOnce), "priority": fmt.Sprint(j.Spec.Priority),
+		"mail": mailed(j),
 		"type": strings.Join(j.Task.GPUTypes, ","), "submit": j.Submit.String(), "preempt": fmt.Sprint(j.Spec.Preempt)}
 	var after []string
 	for _, e := range j.Existing {
@@ -91,4 +92,12 @@ func TestSbatchKinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mailed is to whom a job sends mail, and when.
+func mailed(j *jobfile.Job) (text string) {
+	for _, n := range j.Task.Notify {
+		text += n.Mail + ":" + strings.Join(n.On, ",")
+	}
+	return text
 }

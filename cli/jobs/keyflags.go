@@ -45,6 +45,8 @@ var keyFlags = []keyFlag{
 	{"progress", "progress", "`WORD`: which of its logs say how far it is", in("from")},
 	{"launcher", "launcher", "none: give its launcher no options", asText},
 	{"gpu-ids", "gpu_ids", "uuid or index: how it is given its GPUs", asText},
+	{"notify", "notify", "`[WHEN,...:]HOW`: hear of it, by desktop, mail=ADDRESS, webhook=FILE or run=PROGRAM",
+		asNotify},
 	{"output", "output", "`FILE` that it writes to, as logs/%x-%j.txt", in("file")},
 	{"error", "output", "`FILE` for its standard error (default: with the output)", in("error")},
 	{"open-mode", "output", "`MODE`: append, truncate (at each start) or once (at the first)", in("mode")},
@@ -112,6 +114,24 @@ func asTimeLimit(text string) any {
 		return most
 	}
 	return map[string]any{"max": most, "warn": warn}
+}
+
+// asNotify is [WHEN,...:]HOW.
+func asNotify(text string) any {
+	way := make(map[string]any)
+	if when, how, timed := strings.Cut(text, ":"); timed && !strings.Contains(when, "=") {
+		way["on"], text = strings.Split(when, ","), how
+	}
+	key, value, _ := strings.Cut(text, "=")
+	switch key {
+	case "desktop":
+		way[key] = true
+	case "webhook":
+		way[key] = map[string]any{"from_file": value}
+	default:
+		way[key] = value
+	}
+	return []any{way}
 }
 
 // asSize is a size of memory as a number of GiB, or the text that is none.

@@ -2,15 +2,19 @@ package jobs
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/manager/notify"
 )
 
 // warnMissing reports jobs whose program, or folder, is not there, before they wait for hours only to fail. They are
@@ -19,6 +23,7 @@ func warnMissing(cmd *cobra.Command, jobs []jobfile.Job) {
 	if quiet, _ := cmd.Flags().GetBool("quiet"); quiet {
 		return
 	}
+	warnUnheard(cmd, jobs)
 	const most = 3
 	passed, reported := local.Passed(), []string(nil)
 	for i := range jobs {
@@ -41,4 +46,39 @@ func warnMissing(cmd *cobra.Command, jobs []jobfile.Job) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: job %s will fail as things are: %s\n", jobs[i].Spec.Name,
 			api.Printable(why))
 	}
+}
+
+// warnUnheard reports ways of notify that cannot be gone as things are, each once.
+func warnUnheard(cmd *cobra.Command, jobs []jobfile.Job) {
+	var reported []string
+	for i := range jobs {
+		for k := range jobs[i].Task.Notify {
+			why := unheard(&jobs[i].Task.Notify[k])
+			if why != "" && !slices.Contains(reported, why) {
+				reported = append(reported, why)
+				fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: job %s: notify: %s\n", jobs[i].Spec.Name, why)
+			}
+		}
+	}
+}
+
+// unheard says why no notice can be sent in a way; "" = it may be.
+func unheard(n *task.Notify) string {
+	program, file := n.Run, n.Webhook
+	switch {
+	case n.Desktop:
+		program = "notify-send"
+	case n.Mail != "":
+		program = notify.Sendmail()
+	}
+	var err error
+	if program != "" {
+		_, err = exec.LookPath(program)
+	} else {
+		_, err = os.Stat(file)
+	}
+	if err != nil {
+		return api.Printable(err.Error())
+	}
+	return ""
 }

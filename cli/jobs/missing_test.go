@@ -42,6 +42,9 @@ func TestWarnMissing(t *testing.T) {
 		{[]jobfile.Job{job(dir+"/gone", "", "sh")}, []string{"folder to run in: "}},
 		{[]jobfile.Job{job(dir, "", "./1"), job(dir, "", "./2"), job(dir, "", "./3"), job(dir, "", "./4"),
 			job(dir, "", "./5")}, []string{"/1", "/2", "/3", "so it is with others"}},
+		{[]jobfile.Job{{Task: task.Task{Command: []string{"sh"}, Dir: dir, Notify: []task.Notify{{Webhook: dir + "/no"},
+			{Run: dir + "/there"}, {Run: dir + "/plain"}}}}},
+			[]string{"/no: no such file", "/plain\": permission denied"}},
 	} {
 		var said bytes.Buffer
 		cmd := newSubmit()

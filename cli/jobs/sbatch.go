@@ -30,11 +30,12 @@ type batchFlags struct {
 	parsable, wait                                                              bool
 	batchMore
 	batchRoom
+	batchMail
 }
 
 // ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
 var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "exclude": "x",
-	"gpu-bind": "", "mail-type": "", "mail-user": "", "nodelist": "w", "ntasks-per-gpu": "", "partition": "p",
+	"gpu-bind": "", "nodelist": "w", "ntasks-per-gpu": "", "partition": "p",
 	"qos": "q", "reservation": "", "wckey": "", "licenses": "L", "hint": "", "distribution": "m",
 	"threads-per-core": "",
 	"mincpus":          "", "tmp": "", "clusters": "M", "profile": "", "switches": "", "bb": "", "gpu-freq": ""}
@@ -61,6 +62,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.BoolVarP(&f.wait, "wait", "W", false, "wait until it is done, and exit with its code")
 	f.batchMore.define(fs)
 	f.batchRoom.define(fs)
+	f.batchMail.define(fs)
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's
 	for _, name := range []string{"requeue", "exclusive"} {
 		fs.Bool(name, false, "")
@@ -167,6 +169,7 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
+	f.warnUnsent(cmd)
 	if bad := f.contradicts(fs); bad != nil {
 		return s, f, term.Usagef("sbatch: %s: %w", args[0], bad)
 	}
@@ -284,6 +287,7 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	if f.output != "" {
 		job["output"] = f.writes()
 	}
+	f.mails(job)
 	job["name"] = name
 	env := map[string]string{task.SlurmName: name, task.SlurmFolder: s.Dir}
 	if job["env"] = env; f.array != "" {

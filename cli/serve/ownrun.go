@@ -59,11 +59,11 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 	}
 	meter := server.NewMeter()
 	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
-	m, err := manager.Open(cmd.Context(), o)
+	m, quiet, err := opened(cmd.Context(), &o, "", true)
 	if err != nil {
-		return managerError(err)
+		return err
 	}
-	defer m.Close()
+	defer quiet()
 	f.alone(cmd, o.Dir)
 	if m.Resumed() && !f.work.Quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))

@@ -25,6 +25,7 @@ import (
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/kept"
+	"github.com/trainyard/trainyard/manager/notify"
 )
 
 // serveFlags are the flags of serve as given.
@@ -107,15 +108,12 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		if f.notify, err = f.notified(); err != nil {
 			return err
 		}
-		n := newNotifier(f.notify, o.Log)
-		defer n.stop()
-		o.Sinks = append(o.Sinks, n)
 	}
-	m, err := manager.Open(cmd.Context(), o)
+	m, quiet, err := opened(cmd.Context(), &o, f.notify, false)
 	if err != nil {
-		return managerError(err)
+		return err
 	}
-	defer m.Close()
+	defer quiet()
 	a := access.Options{Network: f.network, Cert: f.cert, Key: f.key}
 	if f.group >= 0 {
 		a.Group = &f.group
@@ -136,6 +134,22 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return nil
 	}
 	return err
+}
+
+// opened opens the folder of a manager, and has its users notified, one program of all jobs too, until it is closed.
+// last: there may be no next one.
+func opened(ctx context.Context, o *manager.Options, program string, last bool) (*manager.Manager, func(), error) {
+	host, _ := os.Hostname()
+	n := notify.New(notify.Options{Program: program, Dir: o.Dir, Host: host, Log: o.Log, Flush: last})
+	o.Sinks = append(o.Sinks, n)
+	m, err := manager.Open(ctx, *o)
+	if err != nil {
+		n.Stop()
+		return nil, nil, managerError(err)
+	}
+	watched, stop := context.WithCancel(ctx)
+	go n.Watch(watched, m)
+	return m, func() { stop(); n.Stop(); _ = m.Close() }, nil
 }
 
 // folder returns the absolute path of the folder to serve, once the flags and the way to it are found right.

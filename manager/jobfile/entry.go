@@ -158,6 +158,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("model", strictyaml.Text(y, &s.Model)),
 		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
 		strictyaml.Key("output", func(key string, n ast.Node) { r.output(key, n, t) }),
+		strictyaml.Key("notify", func(key string, n ast.Node) { r.notify(key, n, &t.Notify) }),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
 		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, t) }),
 		strictyaml.Key("launcher", func(key string, n ast.Node) {

@@ -8,7 +8,7 @@ import (
 
 const (
 	sharedKeys = "command, dir, env, inherit_env, gpus, batch, checkpoint, grace, submit, user, group, model, class, " +
-		"output, priority, progress, launcher, " +
+		"output, notify, priority, progress, launcher, " +
 		"gpu_ids, preemptible, retries, retry, time_limit, terminal, wall_time, share, " +
 		"cpus, memory_gb, limits, gpu_type, gpu_memory_gb, gpu_use, epochs"
 	arrayWords = "numbers as in 0-99, 0-99%8 or 1,3,5-9:2, at most 100000 of them"

@@ -1,0 +1,234 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/driver/local"
+)
+
+// send sends a notice in its way, and ends what takes longer than sendTime.
+func (n *Notifier) send(l *letter) error {
+	ctx, cancel := context.WithTimeout(n.ctx, sendTime)
+	defer cancel()
+	text, err := json.Marshal(&l.About)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	switch to := &l.To; {
+	case to.Desktop:
+		title, body := readable(&l.About)
+		return program(ctx, "", session(), nil, "notify-send", "--app-name=trainyard", "--", title, body)
+	case to.Mail != "":
+		return program(ctx, "", local.Passed(), mail(to, &l.About), Sendmail(), "-i", "-t")
+	case to.Webhook != "":
+		return post(ctx, to.Webhook, l.About.ID, text)
+	case to.Run != "":
+		return program(ctx, l.Dir, variables(&l.About), text, to.Run)
+	}
+	return program(ctx, "", variables(&l.About), text, n.o.Program)
+}
+
+// program runs a program: without a shell, with what it reads, and ends all of it with ctx.
+func program(ctx context.Context, dir string, env []string, input []byte, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, env, bytes.NewReader(input), time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(err, ctx.Err())
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// variables are the environment of a program that hears of a job: what jobs inherit, and what became of it.
+func variables(about *Notice) []string {
+	return append(local.Passed(), "TRAINYARD_JOB_ID="+strconv.Itoa(about.Job), "TRAINYARD_JOB_NAME="+about.Name,
+		"TRAINYARD_JOB_USER="+about.User,
+		"TRAINYARD_OUTCOME="+about.Outcome, "TRAINYARD_EXIT_CODE="+strconv.Itoa(about.ExitCode))
+}
+
+// session is the environment of a program that shows something on the desktop.
+func session() []string {
+	env := local.Passed()
+	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// readable says a notice to people: a line, and the rest.
+func readable(about *Notice) (title, body string) {
+	title = fmt.Sprintf("job %d (%s) %s", about.Job, about.Name, said[about.Outcome])
+	if about.Host != "" {
+		title += " on " + about.Host
+	}
+	if about.Outcome == task.OnFailed && about.ExitCode > 0 {
+		body = fmt.Sprintf("Exit code %d.\n", about.ExitCode)
+	}
+	if about.Text != "" {
+		body += about.Text + "\n"
+	}
+	if len(about.Also) > 0 {
+		var parts []string
+		for _, word := range sortedWords(about.Also) {
+			parts = append(parts, fmt.Sprintf("%d x %s", about.Also[word], word))
+		}
+		body += "Held back since the last notice: " + strings.Join(parts, ", ") + ".\n"
+	}
+	if about.Again {
+		body += "This may have been sent before.\n"
+	}
+	return title, body
+}
+
+// said is what became of a job in words.
+var said = map[string]string{task.OnFailed: "failed", task.OnFinished: "has finished",
+	task.OnPreempted: "was stopped for others", task.OnTimeout: "was ended: its time was over",
+	task.OnIdle: "leaves its GPUs idle"}
+
+// mail is a notice as a mail. Nothing in it can make another header: names are of letters and digits.
+func mail(to *task.Notify, about *Notice) []byte {
+	title, body := readable(about)
+	head := fmt.Sprintf("To: %s\nSubject: %s\nAuto-Submitted: auto-generated\nMIME-Version: 1.0\n"+
+		"Content-Type: text/plain; charset=utf-8\n\n", to.Mail, oneLine(title))
+	return append([]byte(head), body+"\n"+title+"\n"...)
+}
+
+// oneLine leaves out what would end a line.
+func oneLine(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' {
+			return ' '
+		}
+		return c
+	}, s)
+}
+
+// Sendmail is the program that sends mail.
+func Sendmail() string {
+	if path, err := exec.LookPath("sendmail"); err == nil {
+		return path
+	}
+	return "/usr/sbin/sendmail"
+}
+
+// Tries of a webhook.
+const (
+	postTime = 8 * time.Second // that one may take
+	mostHook = 4096            // bytes of the file that says where
+)
+
+// pauses are between the tries.
+var pauses = []time.Duration{time.Second, 4 * time.Second}
+
+// post sends a notice to the address in a file. Another address that is answered with is not followed.
+func post(ctx context.Context, path, id string, text []byte) error {
+	address, secret, err := hook(path)
+	if err != nil {
+		return err
+	}
+	c := http.Client{Timeout: postTime, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	for try := 0; ; try++ {
+		again, bad := posted(ctx, &c, address, secret, id, text)
+		if bad == nil || !again || try == len(pauses) {
+			return unnamed(bad, path)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(unnamed(bad, path), ctx.Err())
+		case <-time.After(pauses[try]):
+		}
+	}
+}
+
+// unnamed is an error without the address, which may be a secret.
+func unnamed(err error, path string) error {
+	var in *url.Error
+	if errors.As(err, &in) {
+		err = in.Err
+	}
+	if err != nil {
+		err = fmt.Errorf("webhook of %s: %w", path, err)
+	}
+	return err
+}
+
+// hook reads the address and the secret, if there is one.
+func hook(path string) (address, secret string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostHook))
+	if err != nil {
+		return "", "", err
+	}
+	lines := strings.SplitN(string(b)+"\n", "\n", 3)
+	address, secret = strings.TrimSpace(lines[0]), strings.TrimSpace(lines[1])
+	u, err := url.Parse(address)
+	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" {
+		return "", "", fmt.Errorf("webhook of %s: want an address of http or https in its first line", path)
+	}
+	return address, secret, nil
+}
+
+// posted tries once, and reports whether it may be tried again.
+func posted(ctx context.Context, c *http.Client, address, secret, id string, text []byte) (again bool, err error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(text))
+	if err != nil {
+		return false, err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("User-Agent", "trainyard")
+	q.Header.Set("Trainyard-Notice", id)
+	if secret != "" {
+		at := strconv.FormatInt(time.Now().Unix(), 10)
+		q.Header.Set("Trainyard-Time", at)
+		q.Header.Set("Trainyard-Signature", "sha256="+signed(secret, at, text))
+	}
+	a, err := c.Do(q)
+	if err != nil {
+		return true, err
+	}
+	defer a.Body.Close()
+	_, _ = io.CopyN(io.Discard, a.Body, mostHook)
+	if a.StatusCode/100 != 2 {
+		return a.StatusCode/100 == 5 || a.StatusCode == http.StatusTooManyRequests, fmt.Errorf("answered %s", a.Status)
+	}
+	return false, nil
+}
+
+// signed is the HMAC by SHA-256, in hexadecimal, of the time, a dot and the notice.
+func signed(secret, at string, text []byte) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte(at + "."))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
