@@ -64,7 +64,7 @@ trust: build ## show on real processes what README promises: kills, a full disk,
 	bin/trust -bin bin -log bin/trust.jsonl
 
 .PHONY: worth
-worth: build ## show what worth decides: on the grounds of others, on a trace, and on ten real jobs (a minute of CPU)
+worth: build ## show what worth decides: on the grounds of others, on a trace, and on ten real jobs (minutes of CPU)
 	@echo '== the half of all grounds for choosing, three seeds (traces: TRAINYARD_DATA, else what needs none)'
 	$(BIN) experiment grounds --seeds 3
 	@rm -rf bin/worth.state bin/worth && mkdir -p bin/worth

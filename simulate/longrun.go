@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -25,6 +26,7 @@ type LongRun struct {
 	Rate    float64                `json:"-"` // jobs per hour
 	Draw    []sched.JobSpec        `json:"-"`
 	Shares  []float64              `json:"-"` // of them among the jobs, in all 1; nil: each as likely
+	Adapt   func(*pipeline.Stages) `json:"-"` // changes the stages of the system; nil = nothing
 	Mix     []speedup.Class        `json:"-"` // rates and curves as an oracle knows them; nil: those of the jobs drawn
 }
 
@@ -35,7 +37,7 @@ func (m *LongRun) Run(ctx context.Context, system string, settings map[string]st
 	maps.Copy(keys, settings)
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
 	s := Request{Trace: m.Trace(seed), Cluster: m.pool(budget), System: system, Settings: keys, Budget: budget,
-		Apps: m.Apps, Mix: m.Mix,
+		Apps: m.Apps, Mix: m.Mix, Adapt: m.Adapt,
 		Sinks: []eventlog.Sink{paid}}
 	out, err := s.Run(ctx)
 	if err != nil {

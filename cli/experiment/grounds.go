@@ -27,12 +27,14 @@ type ground struct {
 	Why  string // it is not played; "" = it is
 }
 
-// groundRow is a set of worlds in which systems are compared by mean completion time, paired by world.
+// groundRow is a set of worlds in which systems are compared by mean completion time or energy, paired by world.
 type groundRow struct {
 	Name string
 	Home []contender // systems at home
 	Best string      // of them, chosen before on the half for choosing
 	Bar  float64     // by how much worth must be better, as a share, for the ground to be better
+	// Energy: worth must be better by energy, at no longer run time; else by mean completion time.
+	Energy bool
 	// Worlds returns the worlds of the half for choosing, or of the other; n: seeds at most, 0 = the row's own number.
 	Worlds func(deciding bool, n int) ([]world, error)
 }
@@ -48,6 +50,7 @@ type world struct {
 	Name    string
 	Request simulate.Request  // without system
 	Common  map[string]string // settings of all systems
+	Rental  *rental           // instead of Request and Common; nil = all GPUs are there
 	// ByWeek: the trace is long, and each week of arrivals is a sample of its own.
 	ByWeek bool
 }
@@ -118,7 +121,7 @@ func playGrounds(ctx context.Context, all []ground, set allocate.Constants, o Op
 		m.Grounds = append(m.Grounds, g)
 		for k := range all[i].Rows {
 			r := &all[i].Rows[k]
-			row := &rowDoc{Name: r.Name, Best: r.Best, bar: r.Bar}
+			row := &rowDoc{Name: r.Name, Best: r.Best, bar: r.Bar, energy: r.Energy}
 			g.Rows = append(g.Rows, row)
 			worlds, err := r.Worlds(o.Grounds.Check, o.Seeds)
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoData) {
@@ -157,26 +160,37 @@ func (d *rowDoc) play(r *groundRow, worlds []world, set allocate.Constants, deci
 			list = append(list, c)
 		}
 	}
-	d.contenders, d.outcomes = list, make([][]*simulate.Outcome, len(list))
+	d.contenders, d.outcomes, d.paid = list, make([][]*simulate.Outcome, len(list)), make([][]float64, len(list))
 	d.Worlds, d.weekly = len(worlds), len(worlds) > 0 && worlds[0].ByWeek
 	var tasks []parallel.Task
 	for i, c := range list {
-		d.outcomes[i] = make([]*simulate.Outcome, len(worlds))
+		d.outcomes[i], d.paid[i] = make([]*simulate.Outcome, len(worlds)), make([]float64, len(worlds))
 		for k := range worlds {
 			tasks = append(tasks, func(ctx context.Context) error {
-				s := worlds[k].Request
-				s.System, s.Settings = c.System, plus(c.Settings, worlds[k].Common)
-				if c.System == "worth" {
-					s.Adapt = func(st *pipeline.Stages) { st.Allocate.(*allocate.Clear).Constants = set }
-				}
-				out, err := s.Run(ctx)
+				out, paid, err := worlds[k].run(ctx, c, set)
 				if err != nil {
 					return fmt.Errorf("%s, %s, %s: %w", r.Name, worlds[k].Name, c.Name, err)
 				}
-				d.outcomes[i][k] = out
+				d.outcomes[i][k], d.paid[i][k] = out, paid
 				return nil
 			})
 		}
 	}
 	return tasks
+}
+
+// run simulates a system in a world, worth with a set of constants, and returns what it paid for, in GPUs on average; 0
+// where nothing is rented to a budget.
+func (x *world) run(ctx context.Context, c contender, set allocate.Constants) (*simulate.Outcome, float64, error) {
+	var adapt func(*pipeline.Stages)
+	if c.System == "worth" {
+		adapt = func(st *pipeline.Stages) { st.Allocate.(*allocate.Clear).Constants = set }
+	}
+	if x.Rental != nil {
+		return x.Rental.run(ctx, c, adapt)
+	}
+	s := x.Request
+	s.System, s.Settings, s.Adapt = c.System, plus(c.Settings, x.Common), adapt
+	out, err := s.Run(ctx)
+	return out, 0, err
 }

@@ -10,7 +10,8 @@ func (m *groundsDoc) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Half       %s; %d simulations of %d set of constants, %s\n", m.Half, m.Runs, m.Sets,
 		m.Constants)
-	b.WriteString("Ratio      mean completion time of worth, which learns sizes, over that of the system named;\n" +
+	b.WriteString("Ratio      mean completion time of worth, or energy, which learns sizes, over that of the system " +
+		"named;\n" +
 		"           95 % intervals by t of logarithms, p after Holm over all rows\n")
 	for _, g := range m.Grounds {
 		fmt.Fprintf(&b, "\n%s: %s", g.Name, g.Verdict)
@@ -45,6 +46,12 @@ func (r *rowDoc) print(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  %s\n    %-38s %-24v %s; n %d, p %.3g, p99 %.2f, longest wait %.2f\n", r.Name, "over "+r.Best,
 		r.Ratio, r.Verdict, r.Pairs, r.P, r.P99, r.Longest)
+	if r.Run > 0 {
+		fmt.Fprintf(b, "    %-38s %.3f\n", "time with GPUs, over that of the same", r.Run)
+	}
+	if r.Paid != nil {
+		fmt.Fprintf(b, "    %-38s %v\n", "money spent, over that of the same", *r.Paid)
+	}
 	for _, o := range r.Others {
 		note := "over the same"
 		if o.Knows != "" {

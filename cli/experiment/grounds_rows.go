@@ -42,10 +42,10 @@ func grounds(data string) []ground {
 		{Name: "tiresias", Rows: tiresiasGround(data)},
 		{Name: "pal", Rows: palGround(data)},
 		{Name: "elastic", Rows: elasticGround(data)},
-		{Name: "boa", Why: "worth rents nothing"},
-		{Name: "eaco", Why: "worth shares no GPUs"},
+		{Name: "boa", Rows: boaGround(data)},
+		{Name: "eaco", Rows: eacoGround(data)},
 		{Name: "sia", Why: "speeds by type of GPU are not read"},
-		{Name: "neutral", Why: "worth neither shares nor rents, and speeds by type of GPU are not read"},
+		{Name: "neutral", Why: "worth shares no GPUs, and speeds by type of GPU are not read"},
 	}
 }
 

@@ -21,7 +21,8 @@ const (
 	gateMean    = 1.03
 	gateBound   = 1.06
 	gateWaits   = 1.25
-	mustBetter  = 5 // grounds
+	equalSpend  = .01 // share by which money, or run time where energy is compared, may differ
+	mustBetter  = 5   // grounds
 )
 
 // groundsDoc is what the experiment prints.
@@ -55,17 +56,23 @@ type rowDoc struct {
 	Missing string            `json:"missing,omitempty"`
 	Worlds  int               `json:"worlds"`
 	Pairs   int               `json:"pairs"`   // of worlds, or of weeks of arrivals
-	Ratio   simulate.Interval `json:"ratio"`   // mean completion time of worth over that of the best
+	Ratio   simulate.Interval `json:"ratio"`   // mean completion time, or energy, of worth over that of the best
 	P       float64           `json:"p"`       // that the two are equal, after Holm over all rows; 1 = no interval
 	P99     float64           `json:"p99"`     // ratio of the 99th percentiles
 	Longest float64           `json:"longest"` // ratio of the longest times without GPUs
-	Verdict string            `json:"verdict"`
-	Others  []otherDoc        `json:"others"` // over the best as well
+	// Paid is what worth paid for over what the best did, on average; nil = nothing is rented to a budget.
+	Paid *simulate.Interval `json:"paid,omitempty"`
+	// Run is the ratio of the times with GPUs, where energy is compared; else 0.
+	Run     float64    `json:"run_time,omitempty"`
+	Verdict string     `json:"verdict"`
+	Others  []otherDoc `json:"others"` // over the best as well
 
 	bar        float64
+	energy     bool
 	weekly     bool
 	contenders []contender
 	outcomes   [][]*simulate.Outcome // by contender and world
+	paid       [][]float64           // likewise, GPUs on average
 	log        sample
 }
 
@@ -189,6 +196,10 @@ func (r *rowDoc) measure() {
 			r.log, r.Pairs, r.Ratio = s, s.n, s.interval()
 			r.P99 = r.over(best, func(o *simulate.Outcome) float64 { return o.P99JCT })
 			r.Longest = r.over(best, func(o *simulate.Outcome) float64 { return o.MaxWait })
+			r.Paid = r.spending(best)
+			if r.energy {
+				r.Run = r.over(best, func(o *simulate.Outcome) float64 { return o.AvgRun })
+			}
 		case i != best:
 			other := otherDoc{Name: c.Name, Ratio: s.interval()}
 			if c.Settings["sizes"] == "oracle" {
@@ -206,7 +217,7 @@ func (r *rowDoc) logs(i, base int) []float64 {
 	for k := range r.outcomes[i] {
 		a, b := r.outcomes[i][k], r.outcomes[base][k]
 		if !r.weekly {
-			logs = append(logs, math.Log(a.AvgJCT/b.AvgJCT))
+			logs = append(logs, math.Log(r.value(a)/r.value(b)))
 			continue
 		}
 		x, y := weeks(a.PerJob), weeks(b.PerJob)
@@ -217,6 +228,14 @@ func (r *rowDoc) logs(i, base int) []float64 {
 		}
 	}
 	return logs
+}
+
+// value is what systems are compared by.
+func (r *rowDoc) value(o *simulate.Outcome) float64 {
+	if r.energy {
+		return o.EnergyKWh
+	}
+	return o.AvgJCT
 }
 
 // weeks returns the mean completion times of the finished jobs by week of arrival, 0 where there are none.
@@ -252,6 +271,32 @@ func (r *rowDoc) over(base int, f func(*simulate.Outcome) float64) float64 {
 	return math.Exp(sum / float64(len(r.outcomes[0])))
 }
 
+// spending returns the ratio of what worth paid for over what contender base did; nil where nothing is rented.
+func (r *rowDoc) spending(base int) *simulate.Interval {
+	if len(r.paid) == 0 || r.paid[0][0] == 0 {
+		return nil
+	}
+	var logs []float64
+	for k, paid := range r.paid[0] {
+		logs = append(logs, math.Log(paid/r.paid[base][k]))
+	}
+	e := sampleOf(logs).interval()
+	return &e
+}
+
+// unequal says that the two did not spend the same money, or time with GPUs, where that may be why one is better; "" =
+// it is not so.
+func (r *rowDoc) unequal() string {
+	p := r.Paid
+	if p != nil && (p.Mean > 1+equalSpend && r.Ratio.Mean < 1 || p.Mean < 1-equalSpend && r.Ratio.Mean > 1) {
+		return fmt.Sprintf("%.3f of the other's money spent, want the same within %v %%", p.Mean, 100*equalSpend)
+	}
+	if r.Run > 1+equalSpend && r.Ratio.Mean < 1 {
+		return fmt.Sprintf("run time %.3f of the other's, want no longer", r.Run)
+	}
+	return ""
+}
+
 // unfinished returns by how many unfinished jobs worth has more than the best, over all worlds.
 func (r *rowDoc) unfinished() int {
 	more, base := 0, r.index(r.Best)
@@ -273,7 +318,7 @@ const (
 
 // worse reports whether worth is worse on the row.
 func (r *rowDoc) worse() bool {
-	return r.Missing == "" && (r.unfinished() > 0 || r.Ratio.Low > worseBound ||
+	return r.Missing == "" && r.unequal() == "" && (r.unfinished() > 0 || r.Ratio.Low > worseBound ||
 		r.Ratio.Mean > worseFrom && r.P < significant)
 }
 
@@ -285,6 +330,8 @@ func (r *rowDoc) judge() {
 		r.Verdict = "none: " + r.Missing
 	case r.worse():
 		r.Verdict = verdictWorse
+	case r.unequal() != "":
+		r.Verdict = "none: " + r.unequal()
 	case r.Pairs < 2:
 		r.Verdict = "none: one world alone has no interval; --seeds 2 or more has one"
 	case !(half <= widest):
@@ -302,6 +349,8 @@ func (r *rowDoc) gate() string {
 	switch {
 	case r.Missing != "":
 		return "not played: " + r.Missing
+	case r.unequal() != "":
+		return r.unequal()
 	case !(e.Mean <= gateMean) && !(e.Low <= 1 && e.High < gateBound):
 		return fmt.Sprintf("%v, want a mean of at most %v, or an interval that holds 1 and ends below %v", e, gateMean,
 			gateBound)
@@ -319,7 +368,7 @@ func (g *groundDoc) judge() {
 	}
 	var all []sample
 	byBar := make(map[float64][]sample)
-	missing, single := 0, 0
+	missing, single, unequal := 0, 0, 0
 	for _, r := range g.Rows {
 		if r.Missing != "" {
 			missing++
@@ -327,6 +376,9 @@ func (g *groundDoc) judge() {
 		}
 		if r.Pairs < 2 {
 			single++
+		}
+		if r.unequal() != "" {
+			unequal++
 		}
 		all = append(all, r.log)
 		byBar[r.bar] = append(byBar[r.bar], r.log)
@@ -338,6 +390,10 @@ func (g *groundDoc) judge() {
 	if single > 0 {
 		g.Verdict = fmt.Sprintf("none: %d of %d rows have one world alone, of which there is no interval", single,
 			len(g.Rows))
+		return
+	}
+	if unequal > 0 {
+		g.Verdict = fmt.Sprintf("none: in %d of %d rows the two did not spend the same", unequal, len(g.Rows))
 		return
 	}
 	mean := pooled(all).interval()

@@ -65,6 +65,14 @@ func TestGroundsRule(t *testing.T) {
 	even := func() *groundDoc { return &groundDoc{Rows: []*rowDoc{rowBy("even", many(1.005)...)}} }
 	unfinished := rowBy("unfinished", many(.9)...)
 	unfinished.outcomes[0][2].Unfinished = 1
+	dear, longer := rowBy("dear", many(.9)...), rowBy("longer", many(.9)...)
+	dear.paid, longer.energy = [][]float64{{1.1, 1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1, 1}}, true
+	cheap := rowBy("cheap", many(1.04)...)
+	cheap.paid = [][]float64{{.9, .9, .9, .9, .9}, {1, 1, 1, 1, 1}}
+	for k := range longer.outcomes[0] {
+		ours, other := longer.outcomes[0][k], longer.outcomes[1][k]
+		ours.EnergyKWh, ours.AvgRun, other.EnergyKWh, other.AvgRun = 9, 7200, 10, 3600
+	}
 	late := rowBy("late", many(.9)...)
 	late.outcomes[0][0].MaxWait, late.outcomes[1][0].MaxWait = 36000, 3600
 	for _, c := range []struct {
@@ -85,6 +93,12 @@ func TestGroundsRule(t *testing.T) {
 		{"one world", []*groundDoc{{Rows: []*rowDoc{rowBy("one", 1.2)}}},
 			"none: one world alone has no interval; --seeds 2 or more has one", false, 1},
 		{"unfinished", []*groundDoc{{Rows: []*rowDoc{unfinished}}}, verdictWorse, false, 0},
+		{"more money", []*groundDoc{{Rows: []*rowDoc{dear}}},
+			"none: 1.100 of the other's money spent, want the same within 1 %", false, 1},
+		{"less money", []*groundDoc{{Rows: []*rowDoc{cheap}}},
+			"none: 0.900 of the other's money spent, want the same within 1 %", false, 1},
+		{"longer", []*groundDoc{{Rows: []*rowDoc{longer}}},
+			"none: run time 2.000 of the other's, want no longer", false, 1},
 		{"waits", []*groundDoc{{Rows: []*rowDoc{late}}}, verdictBetter, false, 1},
 		{"missing", []*groundDoc{{Rows: []*rowDoc{rowBy("there", many(.9)...), {Name: "gone", Missing: "no file"}}}},
 			"none: no file", false, 1},
