@@ -35,7 +35,7 @@ func boaGround(data string) []groundRow {
 		bar          float64
 	}{
 		{24, 24, 0, "boa-exact, price", 0}, {32, 32, 0, "boa-exact, price", 0}, {48, 48, 0, "boa-exact, price", 0},
-		{48, 42.4, 48, "boa-exact", .05}, {48, 36.9, 40, "boa-exact", .05}, {48, 31, 32, "boa-exact", .05},
+		{48, 42.4, 48, "boa-exact, price", .05}, {48, 36.9, 40, "boa-exact", .05}, {48, 31, 32, "boa-exact", .05},
 	} {
 		name := fmt.Sprintf("BOA's mix, %v GPUs paid for", c.budget)
 		if c.cap > 0 {
