@@ -26,12 +26,12 @@ import (
 type desk struct {
 	*store
 
-	t   *testing.T
+	t   testing.TB
 	api client.WithWatch
 }
 
 // newDesk prepares a desk whose requests go through funcs. The API has a policy, and no job yet.
-func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
+func newDesk(t testing.TB, funcs interceptor.Funcs) *desk {
 	t.Helper()
 	policy := &v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName},
 		Status: v1alpha1.SchedulerPolicyStatus{Leader: 1}}
