@@ -31,6 +31,10 @@ FUZZBUDGET ?= 0
 FUZZ      ?= .
 BENCH     ?= .
 BENCHTIME ?= 1s
+# How simulations run, by which the compiler decides what to inline in the program that users get; off = no profile. It
+# is not named default.pgo: go would then compile every package twice, for the tests and for the program that they run.
+PGO       ?= cmd/trainyard/simulate.pgo
+PGO_OF    := Philly/(fifo|srtf|las|tiresias-las|tiresias-gittins)$$|PhillyLogged/jsonl/fifo|FiveThousand|PALRound/pal$$
 CHECKS    ?= fmt vet layers lints portable lint nvml test-invariants race
 
 # One setting everywhere, so that tests and binaries share the build cache; only the race detector needs cgo.
@@ -46,7 +50,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/trainyard, and bin/trainer for the examples
-	$(GO) build -o $(BIN) ./cmd/trainyard
+	$(GO) build -pgo=$(PGO) -o $(BIN) ./cmd/trainyard
 	$(GO) build -o bin/trainer ./examples/trainer
 
 .PHONY: run
@@ -190,7 +194,7 @@ test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GP
 
 .PHONY: wheel
 wheel: ## build the Python package with the program inside, in bin/wheel (needs hatchling for /usr/bin/python3)
-	@hack/wheel bin/wheel
+	@PGO=$(PGO) hack/wheel bin/wheel
 
 .PHONY: web
 web: ## bundle the page of reports into web/dist, which is committed (needs npm)
@@ -234,7 +238,13 @@ bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with 
 
 .PHONY: bench-ratio
 bench-ratio: ## compare simulations with a bare heap and Lean, by bench/bounds.yaml (BENCH=workload for one)
-	@$(GO) test ./bench -run '^$$' -bench 'Ratio/^$(if $(filter .,$(BENCH)),,$(BENCH)$$)' -benchtime 1x -timeout 60m
+	@$(GO) test -pgo=$(PGO) ./bench -run '^$$' -bench 'Ratio/^$(if $(filter .,$(BENCH)),,$(BENCH)$$)' -benchtime 1x -timeout 60m
+
+.PHONY: pgo
+pgo: ## profile simulations for PGO, which is committed: builds of the program go by it (2 minutes of CPU)
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	$(GO) test ./bench -run '^$$' -bench '$(PGO_OF)' -benchtime 2x -cpuprofile "$$dir/cpu" -o "$$dir/bench.test" && \
+	$(GO) tool pprof -proto -output $(PGO) "$$dir/cpu"
 
 .PHONY: tools
 tools: ## install the linter in bin/tools, if this version is not there
