@@ -7,7 +7,9 @@ type Clean struct {
 	OlderSec float64 `json:"older_s,omitempty" minimum:"0" doc:"only of jobs that have been done for so many seconds"`
 	Outputs  bool    `json:"outputs,omitempty" doc:"only what attempts wrote"`
 	Runs     bool    `json:"runs,omitempty" doc:"run folders whole; so it is too without outputs"`
-	Dry      bool    `json:"dry,omitempty" doc:"only say what would be removed"`
+	// Snapshots: scripts that no job runs which is not done.
+	Snapshots bool `json:"snapshots,omitempty" doc:"scripts that no job runs which is not done; alone where neither outputs nor runs are"`
+	Dry       bool `json:"dry,omitempty" doc:"only say what would be removed"`
 }
 
 // Cleaned is what was removed, or would be.

@@ -126,6 +126,8 @@ type Submission struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Inherit is the environment of the submitter's shell, for jobs with inherit_env.
 	Inherit map[string]string `json:"inherit,omitempty" doc:"of jobs with inherit_env: kept apart from the log, and in no answer"`
+	// Scripts are the texts of scripts, by path, of jobs with snapshot: script.
+	Scripts map[string]string `json:"scripts,omitempty" doc:"of jobs with snapshot: by absolute path; those not here are read where jobs run"`
 	Dry     bool              `json:"dry,omitempty" doc:"only say what would become of them"`
 }
 

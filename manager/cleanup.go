@@ -16,9 +16,20 @@ import (
 // shim lives is left alone. It may be cut short by ctx, and be asked for again.
 func (m *Manager) Clean(ctx context.Context, in api.Clean) (doc api.Cleaned, err error) {
 	doc = api.Cleaned{Schema: "trainyard.cleaned/v1", Dry: in.Dry, Left: []api.Left{}}
+	if in.Snapshots {
+		err = m.dropScripts(ctx, &doc)
+	}
+	if err == nil && (in.Outputs || in.Runs || !in.Snapshots) {
+		err = m.cleanRuns(ctx, &in, &doc)
+	}
+	return doc, err
+}
+
+// cleanRuns is Clean for what attempts wrote.
+func (m *Manager) cleanRuns(ctx context.Context, in *api.Clean, doc *api.Cleaned) error {
 	var done []sched.JobID
 	r := kept.Removal{Dir: m.o.Dir, Runs: in.Runs || !in.Outputs, Dry: in.Dry}
-	err = m.Look(ctx, func(v *sched.View) {
+	err := m.Look(ctx, func(v *sched.View) {
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
 			if t, bad := task.DecodeTask(j.Spec.Task); bad == nil && m.within(t.Checkpoint.Dir) {
@@ -30,20 +41,20 @@ func (m *Manager) Clean(ctx context.Context, in api.Clean) (doc api.Cleaned, err
 		}
 	})
 	if err != nil {
-		return doc, err
+		return err
 	}
 	for _, id := range done {
 		if late := ctx.Err(); late != nil {
-			return doc, late
+			return late
 		}
-		if bad := r.Job(id, &doc); bad != nil {
+		if bad := r.Job(id, doc); bad != nil {
 			doc.Left = append(doc.Left, api.Left{Job: int(id), Why: bad.Error()})
 		}
 	}
 	if r.Runs && !in.Dry {
-		err = m.dropUnused(ctx, &doc)
+		err = m.dropUnused(ctx, doc)
 	}
-	return doc, err
+	return err
 }
 
 // within reports whether a path leads into the folders of jobs.

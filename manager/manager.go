@@ -147,6 +147,7 @@ type Manager struct {
 	line     *timeline.Timeline
 	driver   atomic.Pointer[local.Driver] // once Run has one
 	inherit  inheritance
+	scripts  scripts
 	foretold foretold
 }
 

@@ -51,7 +51,11 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 			return nil, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)
 		}
 	}
-	return &batch{m: s.m, jobs: jobs, env: in.Inherit, user: who.Name, content: digest(in)}, nil
+	scripts, err := readScripts(jobs, in.Scripts)
+	if err != nil {
+		return nil, err
+	}
+	return &batch{m: s.m, jobs: jobs, env: in.Inherit, scripts: scripts, user: who.Name, content: digest(in)}, nil
 }
 
 // digest is short for what is submitted: two submissions alike in it are the same jobs. The shell's environment is no
@@ -105,6 +109,7 @@ type batch struct {
 	m             *Manager
 	jobs          []jobfile.Job
 	env           map[string]string // that those inherit which are to
+	scripts       map[string]string // that they run, by path
 	user, content string            // who asks, and what for
 }
 
@@ -127,7 +132,12 @@ func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) { return b.
 
 // SubmitOnce submits the jobs unless they were under that key of the one who asks; "" = under none.
 func (b *batch) SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error) {
-	if err := b.m.inherit.give(b.m.Dir(), b.jobs, b.env); err != nil {
+	done, err := b.m.scripts.keep(b.m.Dir(), b.jobs, b.scripts)
+	defer done()
+	if err == nil {
+		err = b.m.inherit.give(b.m.Dir(), b.jobs, b.env)
+	}
+	if err != nil {
 		b.m.room.look() // a full disk has an error of its own
 		return nil, cmp.Or(b.m.room.refuse(), err)
 	}

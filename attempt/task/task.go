@@ -86,6 +86,8 @@ type Task struct {
 	TimeEach bool `json:"time_each,omitempty"`
 	// Inherit is the SHA-256, in hexadecimal, of variables that it inherits and that are kept elsewhere; "" = none
 	Inherit string `json:"inherit,omitempty"`
+	// Script is one that it runs as it was when it was submitted; zero = none
+	Script Script `json:"script,omitzero"`
 }
 
 // Checkpoint says how a job saves what it has done. The zero value is the default.
@@ -179,7 +181,8 @@ func (t Task) Validate() error {
 	if err := t.checkNumbers(); err != nil {
 		return err
 	}
-	if err := cmp.Or(t.checkInherit(), t.checkOutput(), t.checkGPUs(), t.checkNotify()); err != nil {
+	err := cmp.Or(t.checkInherit(), t.checkScript(), t.checkOutput(), t.checkGPUs(), t.checkNotify())
+	if err != nil {
 		return err
 	}
 	return t.checkTexts()

@@ -18,6 +18,7 @@ type cleanFlags struct {
 	older   term.Days
 	outputs bool
 	runs    bool
+	scripts bool
 	dry     bool
 	json    bool
 }
@@ -52,6 +53,7 @@ does the log: ps and why know the jobs still. For admins.
 	fs.Var(&f.older, "older", "only of jobs that have been done for this `TIME`, as 30d or 12h")
 	fs.BoolVar(&f.outputs, "outputs", false, "remove outputs alone")
 	fs.BoolVar(&f.runs, "runs", false, "remove run folders, outputs included (the default)")
+	fs.BoolVar(&f.scripts, "snapshots", false, "remove copies of scripts that no job runs which is not done")
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would be removed")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the text")
 	return cmd
@@ -59,7 +61,7 @@ does the log: ps and why know the jobs still. For admins.
 
 func (f *cleanFlags) clean(cmd *cobra.Command, c *api.Client) error {
 	doc, err := c.Clean(cmd.Context(), api.Clean{OlderSec: time.Duration(f.older).Seconds(), Outputs: f.outputs,
-		Runs: f.runs, Dry: f.dry})
+		Runs: f.runs, Snapshots: f.scripts, Dry: f.dry})
 	if err != nil {
 		return err
 	}

@@ -32,10 +32,10 @@ job files (docs/guide/jobs.md); [a, b] and {key: value} are read as there.
 Without a key those of the one job are opened in $VISUAL or $EDITOR.
 
 Of a job that waits all keys may be changed, but for its name, user, count,
-array, after, submit and inherit_env. Of one that runs priority, gpus, retries,
-time_limit, grace, notify, wall_time, model, class and group hold at once; the
-others hold from its next attempt on, and the answer says which. If the job
-starts or ends meanwhile nothing of it is changed (exit code 4).
+array, after, submit, inherit_env and snapshot. Of one that runs priority, gpus,
+retries, time_limit, grace, notify, wall_time, model, class and group hold at
+once; the others hold from its next attempt on, and the answer says which. If
+the job starts or ends meanwhile nothing of it is changed (exit code 4).
 ` + selectHelp,
 		Example: `  trainyard edit 3 priority=-1 retries=2
   trainyard edit bert 'command=[python, train.py, --lr, "1e-4"]' gpus=1-4

@@ -47,6 +47,7 @@ var keyFlags = []keyFlag{
 	{"gpu-ids", "gpu_ids", "uuid or index: how it is given its GPUs", asText},
 	{"notify", "notify", "`[WHEN,...:]HOW`: hear of it, by desktop, mail=ADDRESS, webhook=FILE or run=PROGRAM",
 		asNotify},
+	{"snapshot", "snapshot", "`WORD`: script: run its script as it is now; none (default)", asText},
 	{"output", "output", "`FILE` that it writes to, as logs/%x-%j.txt", in("file")},
 	{"error", "output", "`FILE` for its standard error (default: with the output)", in("error")},
 	{"open-mode", "output", "`MODE`: append, truncate (at each start) or once (at the first)", in("mode")},

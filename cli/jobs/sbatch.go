@@ -27,6 +27,7 @@ import (
 type batchFlags struct {
 	name, gpus, gres, perNode, perTask, limit, signal, array, dir, nodes, after string
 	output, errors, openMode                                                    string
+	snapshot                                                                    string
 	parsable, wait                                                              bool
 	batchMore
 	batchRoom
@@ -58,6 +59,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.output, "output", "o", "", "`FILE` that it writes to (default: slurm-%j.out, slurm-%A_%a.out)")
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
 	fs.StringVar(&f.openMode, "open-mode", "", "`MODE`: append, or truncate at each start (default: at the first)")
+	fs.StringVar(&f.snapshot, "snapshot", "script", "`WORD`: script: run it as it is now; none: as it is at each start")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
 	fs.BoolVarP(&f.wait, "wait", "W", false, "wait until it is done, and exit with its code")
 	f.batchMore.define(fs)
@@ -83,9 +85,10 @@ func newSbatch() *cobra.Command {
 		Short: "Submit a script written for Slurm",
 		Long: `Hands a script in as a job, with what its #SBATCH lines ask for: job name, GPUs,
 time, signal, array, folder. Options here go before those lines. Other options
-of sbatch are passed over, and reported. The script is run where it stands, by
-what its first line names, as it is when it starts, with the variables of this
-shell (docs/guide/jobs.md). Without SCRIPT it is read from standard input.
+of sbatch are passed over, and reported. A copy of the script is run, by what
+its first line names, as it is now (--snapshot none: as it is at each start),
+with the variables of this shell (docs/guide/jobs.md). Without SCRIPT it is read
+from standard input.
 Its output is in slurm-%j.out where it runs on this machine, and kept for
 ` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
 		Example: `  trainyard sbatch --gpus 2 train.sh
@@ -196,7 +199,8 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 		return s, f, term.Malformed(err)
 	}
 	warnMissing(cmd, jobs)
-	return s, f, nil
+	s.Scripts, err = from.scripts(cmd, jobs)
+	return s, f, err
 }
 
 // warnNoInterpreter warns of a script whose first line does not say what runs it: it may be written for something else.
@@ -268,6 +272,7 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	}
 	name := f.jobName(script)
 	job := map[string]any{"command": command, "gpus": gpus, "inherit_env": inherit}
+	f.copies(job)
 	if kind != "" {
 		job["gpu_type"] = kind
 	}
@@ -317,6 +322,13 @@ func (f *batchFlags) job(run []string, path string, args []string, inherit bool)
 		path = "sbatch" // as Slurm names it
 	}
 	return f.submission(path, command, inherit)
+}
+
+// copies has the job run a copy of its script, if it has one and nothing else is asked for.
+func (f *batchFlags) copies(job map[string]any) {
+	if f.snapshot != "none" && !f.wrapped && f.typed == "" {
+		job["snapshot"] = f.snapshot
+	}
 }
 
 // jobName is the name that was asked for, else that of the script. A name is no number: that would be one of a job.

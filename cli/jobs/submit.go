@@ -96,6 +96,9 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	}
 	warnMissing(cmd, jobs)
 	s = api.Submission{File: string(text), Env: f.shell.passed(), Dry: f.dry}
+	if s.Scripts, err = f.shell.scripts(cmd, jobs); err != nil {
+		return s, err
+	}
 	if slices.ContainsFunc(jobs, func(j jobfile.Job) bool { return j.Inherit }) {
 		if s.Inherit, err = f.shell.taken(cmd); err != nil {
 			return s, err
@@ -163,6 +166,9 @@ func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, er
 	jobs, err := jobfile.ParseJobs(b.Bytes(), filepath.Join(s.Dir, "command"))
 	if err != nil {
 		return s, term.Usagef("%s: %s", verb, ofFlags(cmd, err))
+	}
+	if s.Scripts, err = f.shell.scripts(cmd, jobs); err != nil {
+		return s, err
 	}
 	warnMissing(cmd, jobs)
 	s.File, s.Dry = b.String(), f.dry

@@ -79,9 +79,9 @@ func (b *attemptBook) remark(job sched.JobID, text string) {
 	b.remarks[job] = text
 }
 
-// envLost reports whether an error is that what a job inherits is lost, and says so to its user.
+// envLost reports whether an error is that what a job was submitted with is lost, and says so to its user.
 func (b *attemptBook) envLost(job sched.JobID, err error) bool {
-	if !errors.Is(err, shim.ErrEnvLost) {
+	if !errors.Is(err, shim.ErrEnvLost) && !errors.Is(err, shim.ErrScriptLost) {
 		return false
 	}
 	b.remark(job, err.Error()+"; put it back and resume the job, or submit it again")

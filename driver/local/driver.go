@@ -481,8 +481,26 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	spec := d.view.Jobs[a.Job].Spec
 	o.Output, o.Limits = userOutput(&t, a, spec), resources(&t, spec, len(a.GPUs))
 	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.Ties.Array})
+	if err == nil {
+		t.Command, o.Modules, err = scripted(o.State, &t)
+	}
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
 	return o, err
+}
+
+// scripted returns the command of a task with the copy of its script, if it runs one, and in which folder Python is to
+// look for what was next to that; "" = none.
+func scripted(from shim.State, t *task.Task) (command []string, modules string, err error) {
+	if t.Script.Sum == "" {
+		return t.Command, "", nil
+	}
+	path := t.ScriptPath()
+	if t.ScriptIsPython() {
+		modules = filepath.Dir(path)
+	}
+	command = slices.Clone(t.Command)
+	command[t.Script.At], err = from.KeptScript(t.Script.Sum, filepath.Base(path))
+	return command, modules, err
 }
 
 // errNoDevices is returned where there is nothing to run jobs on.

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,14 +136,17 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	return nil
 }
 
-// inherits returns why what a job inherits cannot be had, or nil.
+// inherits returns why what a job was submitted with cannot be had, or nil.
 func inherits(from shim.State, spec *sched.JobSpec) error {
 	t, err := task.DecodeTask(spec.Task)
-	if err != nil || t.Inherit == "" {
+	if err != nil {
 		return nil //nolint:nilerr // it is not started either way
 	}
-	_, err = from.KeptEnv(t.Inherit)
-	return err
+	if t.Inherit != "" {
+		_, err = from.KeptEnv(t.Inherit)
+	}
+	_, _, lost := scripted(from, &t)
+	return errors.Join(err, lost)
 }
 
 // missed reports an attempt that came to its end while no driver was there, at the times at which it happened.

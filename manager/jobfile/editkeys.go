@@ -12,7 +12,7 @@ import (
 )
 
 // Fixed are the keys of a job that no edit changes: who it is, how many there are, and what it waits for.
-var Fixed = []string{"name", "count", "array", "after", "submit", "user", "inherit_env"}
+var Fixed = []string{"name", "count", "array", "after", "submit", "user", "inherit_env", "snapshot"}
 
 // AtOnce are the keys whose change holds of an attempt that runs, and of how its end is taken; that of others holds of
 // the next attempt.
@@ -52,6 +52,9 @@ func Edit(spec sched.JobSpec, t task.Task, yaml []byte, folder string) (Job, []s
 	e = r.entry(doc, e)
 	if r.Err() != nil {
 		return Job{}, nil, r.Err()
+	}
+	if slices.Contains(names, "command") { // its script is another, or elsewhere
+		e.task.Script = task.Script{}
 	}
 	slices.Sort(names)
 	e.spec.Saves = e.task.Checkpoint.Declared()

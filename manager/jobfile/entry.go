@@ -40,6 +40,7 @@ type entry struct {
 	spec    sched.JobSpec // without Name and After
 	task    task.Task
 	inherit bool
+	copied  bool // its script is run as it is now
 }
 
 // copies returns how many jobs e stands for.
@@ -92,6 +93,7 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 		e.task.Env = nil
 	}
 	e.spec.CPUs, e.spec.MemoryGB = stepsOf(e.spec.CPUs, 256), stepsOf(e.spec.MemoryGB, 1024)
+	r.script(n, &e)
 	if e.spec.WallTime == 0 {
 		e.spec.WallTime = e.task.TimeLimit
 	}
@@ -115,6 +117,17 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 		r.Fail(n, "%v", specErr)
 	}
 	return e
+}
+
+// script finds the script of which a job runs a copy.
+func (r *reader) script(n ast.Node, e *entry) {
+	if !e.copied || len(e.task.Command) == 0 {
+		return
+	}
+	var err error
+	if e.task.Script.At, err = task.ScriptOf(e.task.Command); err != nil {
+		r.Fail(n, "%v", err)
+	}
 }
 
 // stepsOf rounds x down to a part of one, but not to none: what several jobs hold is then exact as a sum.
@@ -148,6 +161,10 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("dir", func(key string, n ast.Node) { r.dir(key, n, &t.Dir) }),
 		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env, &t.EnvFiles) }),
 		strictyaml.Key("inherit_env", func(key string, n ast.Node) { r.truth(key, n, &e.inherit) }),
+		strictyaml.Key("snapshot", func(key string, n ast.Node) {
+			word := ""
+			e.copied = r.word(key, n, []string{"none", "script"}, &word) == 1
+		}),
 		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
 		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch, &t.LRScaling) }),
 		strictyaml.Key("checkpoint", func(key string, n ast.Node) { r.checkpoint(key, n, &t.Checkpoint) }),

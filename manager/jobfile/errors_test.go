@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, inherit_env, gpus, batch, checkpoint, grace, submit, user, group, model, class, " +
+	sharedKeys = "command, dir, env, inherit_env, snapshot, " +
+		"gpus, batch, checkpoint, grace, submit, user, group, model, class, " +
 		"output, notify, priority, progress, launcher, " +
 		"gpu_ids, preemptible, retries, retry, time_limit, terminal, wall_time, share, " +
 		"cpus, memory_gb, limits, gpu_type, gpu_memory_gb, gpu_use, epochs"

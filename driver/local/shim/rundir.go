@@ -28,6 +28,7 @@ import (
 //	jobs/J/checkpoint the job's own
 //	jobs/J/odometer.json how its progress is counted and how fast it was
 //	jobs/J/A/         run directory of attempt A, see RunDir
+//	snapshots/SUM/    script that jobs run as it was, see KeepScript
 type State string
 
 // RunDir is the folder of one attempt:
@@ -68,8 +69,10 @@ type Order struct {
 	Dir     string   `json:"dir"`
 	Env     []string `json:"env"` // all of it, but for Inherit
 	// Inherit is the digest of variables kept apart, see State.KeptEnv, which go before Env[InheritAt]; "" = none
-	Inherit    string        `json:"inherit,omitempty"`
-	InheritAt  int           `json:"inherit_at,omitempty"`
+	Inherit   string `json:"inherit,omitempty"`
+	InheritAt int    `json:"inherit_at,omitempty"`
+	// Modules is the folder in which Python looks for modules first, as its script was there; "" = none
+	Modules    string        `json:"modules,omitempty"`
 	task.Times               // of this attempt, until another is said
 	Ran        time.Duration `json:"ran,omitempty"` // how long earlier attempts ran that count towards a limit
 	Devices    []string      `json:"devices"`       // names, locked while the attempt lives

@@ -202,6 +202,7 @@ func (s *shim) run(group *procs.Group) *Over {
 	}
 	if err == nil {
 		err = s.order.inherited()
+		s.order.findModules()
 	}
 	if err != nil {
 		return &Over{Failed: err.Error()}

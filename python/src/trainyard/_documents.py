@@ -118,6 +118,7 @@ class Clean(TypedDict, total=False):
     older_s: float
     outputs: bool
     runs: bool
+    snapshots: bool
 
 
 class _Left(TypedDict):
@@ -505,6 +506,7 @@ class Submission(_Submission, total=False):
     env: Dict[str, Any]
     inherit: Dict[str, Any]
     name: str
+    scripts: Dict[str, Any]
 
 
 class _Submitted(TypedDict):

@@ -1,0 +1,71 @@
+package task
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// MaxScript is how many bytes a script may have that a job runs as it was.
+const MaxScript = 1 << 20
+
+// Script is the argument of a command that names a script, which the job runs as it was when it was submitted.
+type Script struct {
+	At  int    `json:"at"`               // index in the command; > 0
+	Sum string `json:"sha256,omitempty"` // by which it is kept; "" = not yet
+}
+
+func (t *Task) checkScript() error {
+	s := &t.Script
+	if s.At < 0 || s.At >= len(t.Command) || s.At == 0 && s.Sum != "" {
+		return fmt.Errorf("script at %d of a command of %d, want one of its arguments", s.At, len(t.Command))
+	}
+	if s.Sum != "" && (len(s.Sum) != digestLen || strings.Trim(s.Sum, "0123456789abcdef") != "") {
+		return fmt.Errorf("script %q, want a SHA-256 in hexadecimal", short(strings.ToValidUTF8(s.Sum, "?")))
+	}
+	return nil
+}
+
+// ScriptOf returns the index of the script in a command such as [python, -u, train.py] or [/usr/bin/env, bash, run.sh]:
+// its first argument that is no option.
+func ScriptOf(command []string) (int, error) {
+	const wanted = "want a program and its script, as in [python, train.py]"
+	program, i := command[0], 1
+	if filepath.Base(program) == "env" {
+		for i < len(command) && (strings.HasPrefix(command[i], "-") || strings.Contains(command[i], "=")) {
+			i++
+		}
+		if i < len(command) {
+			program = command[i]
+		}
+		i++
+	}
+	python := isPython(filepath.Base(program))
+	for ; i < len(command); i++ {
+		switch arg := command[i]; {
+		case arg == "-c" || arg == "-m" || arg == "-":
+			return 0, fmt.Errorf("snapshot: script of a command with %s, %s", arg, wanted)
+		case python && slices.Contains([]string{"-W", "-X"}, arg):
+			i++ // its value
+		case !strings.HasPrefix(arg, "-"):
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("snapshot: script of a command without one, %s", wanted)
+}
+
+// ScriptPath returns the path of the script of a task, which has one.
+func (t *Task) ScriptPath() string {
+	path := t.Command[t.Script.At]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(t.Dir, path)
+	}
+	return path
+}
+
+// ScriptIsPython reports whether Python runs the script of a task.
+func (t *Task) ScriptIsPython() bool {
+	return strings.HasSuffix(t.Command[t.Script.At], ".py") || slices.ContainsFunc(t.Command[:t.Script.At],
+		func(arg string) bool { return isPython(filepath.Base(arg)) })
+}

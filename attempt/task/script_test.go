@@ -1,0 +1,22 @@
+package task
+
+import (
+	"strings"
+	"testing"
+)
+
+// Ensure that the script of a command is found behind options, and that a command without one is refused.
+func TestScriptOf(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]int{
+		"python train.py -x": 1, "python3.11 -u -W error train.py": 4, "/bin/bash -l run.sh a": 2,
+		"env A=b python x":          3,
+		"/usr/bin/env -S perl -w x": 4, "torchrun --nproc_per_node=2 train.py": 2,
+		"python": 0, "python -m pkg": 0, "sh -c x": 0, "env": 0, "python -u": 0, "bash -": 0,
+	} {
+		at, err := ScriptOf(strings.Fields(command))
+		if at != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %d, %v, want %d", command, at, err, want)
+		}
+	}
+}

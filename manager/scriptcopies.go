@@ -1,0 +1,124 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/internal/strictyaml"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// scripts keeps the scripts that jobs run as they were, each once, for as long as a job may need it.
+type scripts struct {
+	mu      sync.Mutex
+	pending map[string]int // by digest: submissions whose jobs may not have arrived
+}
+
+// readScripts returns the texts of the scripts that jobs are to run as they are now, by path: those that came with
+// them, else those of this machine.
+func readScripts(jobs []jobfile.Job, sent map[string]string) (map[string]string, error) {
+	texts := make(map[string]string)
+	for i := range jobs {
+		t := &jobs[i].Task
+		if t.Script.At == 0 {
+			continue
+		}
+		path := t.ScriptPath()
+		text, given := sent[path]
+		if _, known := texts[path]; !given && !known {
+			b, err := strictyaml.ReadFile(path, task.MaxScript)
+			if err != nil {
+				return nil, fmt.Errorf("%w: job %s: snapshot: script: %w", api.ErrMalformed, jobs[i].Spec.Name, err)
+			}
+			text = string(b)
+		} else if known {
+			continue
+		}
+		if len(text) > task.MaxScript {
+			return nil, fmt.Errorf("%w: job %s: snapshot: script %s of more than %d bytes, want less",
+				api.ErrMalformed, jobs[i].Spec.Name, path, task.MaxScript)
+		}
+		texts[path] = text
+	}
+	return texts, nil
+}
+
+// keep has jobs run their scripts as texts has them, once those are durable. done is called once the jobs have arrived,
+// or will not.
+func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) (done func(), err error) {
+	digests := make(map[string]string) // by path
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	done = func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, digest := range digests {
+			if k.pending[digest]--; k.pending[digest] == 0 {
+				delete(k.pending, digest)
+			}
+		}
+	}
+	if k.pending == nil {
+		k.pending = make(map[string]int)
+	}
+	for i := range jobs {
+		t := &jobs[i].Task
+		if t.Script.At == 0 {
+			continue
+		}
+		path := t.ScriptPath()
+		if _, kept := digests[path]; !kept {
+			digest, bad := shim.State(dir).KeepScript(filepath.Base(path), []byte(texts[path]))
+			if bad != nil {
+				return done, fmt.Errorf("the script of job %s cannot be kept: %w", jobs[i].Spec.Name, bad)
+			}
+			digests[path] = digest
+			k.pending[digest]++
+		}
+		t.Script.Sum = digests[path]
+	}
+	return done, nil
+}
+
+// dropScripts removes the scripts that no job which is not done runs, and what a kill has left, and adds their bytes to
+// doc.
+func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
+	m.scripts.mu.Lock()
+	defer m.scripts.mu.Unlock()
+	dir := shim.State(m.o.Dir)
+	digests, left, err := dir.Snapshots()
+	if err != nil {
+		return err
+	}
+	used := make(map[string]bool)
+	if err = m.Look(ctx, func(v *sched.View) {
+		for id := range v.Jobs {
+			if j := &v.Jobs[id]; j.State != sched.Done {
+				if t, bad := task.DecodeTask(j.Spec.Task); bad == nil {
+					used[t.Script.Sum] = true
+				}
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	for _, name := range append(left, digests...) {
+		if used[name] || m.scripts.pending[name] > 0 {
+			continue
+		}
+		size := dir.SnapshotSize(name)
+		if !doc.Dry {
+			if size, err = dir.DropSnapshot(name); err != nil {
+				return err
+			}
+		}
+		doc.Bytes += size
+	}
+	return nil
+}
