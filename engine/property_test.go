@@ -57,6 +57,8 @@ type systemCase struct {
 	limits              []float64
 	seconds             bool
 	knob, delta         float64
+	classes             *order.Classes
+	takes               bool
 }
 
 const second = sched.Time(time.Second)
@@ -72,12 +74,15 @@ func (w *world) stages() pipeline.Stages {
 	oracle := (&trace.Trace{Jobs: w.jobs}).Oracle()
 	s := pipeline.Stages{Preempt: c.preempt, MinRun: c.minRun, Guard: c.guard, Quantum: c.quantum, Round: c.round,
 		UserLimit: c.userLimit,
-		Block:     c.block, KeepOrder: c.keepOrder}
+		Block:     c.block, KeepOrder: c.keepOrder, ClassTakes: c.takes}
+	if c.classes != nil {
+		s.Class = c.classes
+	}
 	sample, err := dist.NewEmpirical([]float64{0.5, 1, 2, 4, 4, 9, 20, 60})
 	must(err)
 	switch c.order {
 	case "fifo":
-		s.Order = order.FIFO{}
+		s.Order = order.FIFO{Alike: c.classes != nil}
 	case "sjf":
 		s.Order = order.SJF{Work: oracle}
 	case "srtf":
@@ -284,6 +289,10 @@ func (w *world) drawSystem(r *rand.Rand) {
 	}
 	if rand.New(rand.NewPCG(w.seed, 2)).IntN(4) == 0 {
 		c.guard = thirds{}
+	}
+	if r := rand.New(rand.NewPCG(w.seed, 4)); r.IntN(3) == 0 {
+		c.classes = &order.Classes{Age: pick(r, 0, 3*time.Second, 10*time.Second, 40*time.Second)}
+		c.takes = r.IntN(3) == 0
 	}
 }
 
@@ -509,6 +518,8 @@ func (w *world) shrink(bad func(*world) bool) *world {
 			func(x *world) { x.system.minRun = 0 },
 			func(x *world) { x.system.guard = nil },
 			func(x *world) { x.system.knob = 0 },
+			func(x *world) { x.system.classes, x.system.takes = nil, false },
+			func(x *world) { x.system.takes = false },
 			func(x *world) { x.system.place = "count" },
 			func(x *world) { x.system.limits = nil },
 			func(x *world) {

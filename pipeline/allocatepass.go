@@ -12,6 +12,9 @@ func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 	now := v.Now.Seconds()
 	replaces := p.s.replacesAt(v.Now)
 	p.ranks.sortList(&p.books, now)
+	if p.s.Class != nil && !p.s.ClassTakes {
+		p.ranks.keepHolders(&p.books, now)
+	}
 	p.grants.forget(cap(v.Jobs))
 	able := p.able(v)
 	p.grants.take(p.s.Allocate.Allocate(v, p.grants.room, able, d, p.grants.list))

@@ -154,6 +154,16 @@ func (b *books) beforeAt(i, j sched.JobID, t float64) bool {
 	return beforeAt(&b.jobs[i], &b.jobs[j], i, j, t)
 }
 
+// classOf returns what ranks job id before its order does, the smaller first.
+func (b *books) classOf(id sched.JobID) int64 { return b.jobs[id].key.Level &^ sched.MaxLevel }
+
+// inOrder is beforeAt whatever the classes of jobs.
+func (b *books) inOrder(i, j sched.JobID, t float64) bool {
+	x, y := b.jobs[i], b.jobs[j]
+	x.key.Level, y.key.Level = x.key.Level&sched.MaxLevel, y.key.Level&sched.MaxLevel
+	return beforeAt(&x, &y, i, j, t)
+}
+
 // grown returns list with capacity for element i, in one step for as many as are expected in all.
 func grown[T any](list []T, i, expected int) []T {
 	if i < cap(list) {

@@ -34,7 +34,8 @@ func (x *victims) noteFailure(g *group, id sched.JobID) {
 func (x *victims) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
 	f := &x.ranks.groups.list[x.books.jobs[id].group].fail
 	p := x.protection
-	if x.ranks.rising || p.guard != nil || p.leave != sched.StopUnsaved || p.rail || !f.covers(x.books.jobs, id) {
+	if x.ranks.rising || p.guard != nil || p.leave != sched.StopUnsaved || p.rail || p.byOrder ||
+		!f.covers(x.books.jobs, id) {
 		return nil, nil
 	}
 	nodes, known := x.books.given.since(f.at)

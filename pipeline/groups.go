@@ -6,9 +6,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// groups holds jobs in heaps, one per (shape, slope) of waiting jobs and one per slope of holding jobs. Inside a group
-// keys keep their relative order while nothing happens to its jobs, because they grow at one rate; so the best waiting
-// job of a shape and the worst holding job of a slope are at the top of a heap.
+// groups holds jobs in heaps, one per (shape, slope) of waiting jobs, or per class as well where byClass, and one per
+// slope of holding jobs. Inside a group keys keep their relative order while nothing happens to its jobs, because they
+// grow at one rate; so the best waiting job of a shape and the worst holding job of a slope are at the top of a heap.
 type groups struct {
 	list    []group
 	waiting []int32 // groups of waiting jobs that are not empty, in no particular order
@@ -19,6 +19,7 @@ type groups struct {
 	known   map[shapeKey]int32
 	recent  [16]recent // by width: most jobs differ in it alone
 	widths  widths
+	byClass bool
 }
 
 // none is the absence of a group.
@@ -27,6 +28,7 @@ const none int32 = -1
 type groupKey struct {
 	shape int32 // None for holding jobs
 	slope float64
+	class int64 // of waiting jobs, see books.classOf; 0 where groups are not by class
 }
 
 type group struct {
@@ -156,10 +158,7 @@ func (g *group) above(jobs []entry, i, j sched.JobID) bool {
 // add puts job id into the group of its place, shape and slope.
 func (gs *groups) add(jobs []entry, id sched.JobID) {
 	x := &jobs[id]
-	k := groupKey{x.shape, x.key.Slope}
-	if x.in == holding {
-		k.shape = sched.None
-	}
+	k := gs.keyOf(x)
 	i := gs.find(k)
 	x.group = i
 	g := &gs.list[i]
@@ -173,13 +172,26 @@ func (gs *groups) add(jobs []entry, id sched.JobID) {
 	}
 }
 
+// keyOf returns where a job belongs that is not away.
+func (gs *groups) keyOf(x *entry) groupKey {
+	k := groupKey{shape: x.shape, slope: x.key.Slope}
+	switch {
+	case x.in == holding:
+		k.shape = sched.None
+	case gs.byClass:
+		k.class = x.key.Level &^ sched.MaxLevel
+	}
+	return k
+}
+
 // find returns the group of k, which is made if it is new.
 func (gs *groups) find(k groupKey) int32 {
 	still := &gs.still // groups of slope 0 are asked for most
 	if k.shape != sched.None {
 		still = &gs.shapes[k.shape].still
 	}
-	if k.slope == 0 && *still > 0 {
+	plain := k.slope == 0 && k.class == 0
+	if plain && *still > 0 {
 		return *still - 1
 	}
 	i, ok := gs.index[k]
@@ -191,7 +203,7 @@ func (gs *groups) find(k groupKey) int32 {
 		gs.list = append(gs.list, group{groupKey: k, fail: failure{id: sched.None}})
 		gs.index[k] = i
 	}
-	if k.slope == 0 {
+	if plain {
 		*still = i + 1
 	}
 	return i

@@ -19,7 +19,7 @@ func (p *Pipeline) SaveJob(j sched.JobID, b []byte) []byte {
 	known := int(j) < len(p.books.jobs) && p.books.jobs[j].in != away
 	if b = memo.Bool(b, known); known {
 		x := &p.books.jobs[j]
-		b = memo.Float(memo.Float(memo.Int(b, int64(x.key.Level)), x.key.Value), x.key.Slope)
+		b = memo.Float(memo.Float(memo.Int(b, x.key.Level), x.key.Value), x.key.Slope)
 		b = memo.Int(memo.Int(b, x.key.Seq), int64(x.due))
 	}
 	return memory.AppendJob(b, j, p.s.memories())
@@ -86,7 +86,7 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 func (p *Pipeline) LoadJob(j sched.JobID, b []byte) error {
 	r := memo.NewReader(b)
 	if r.Bool() {
-		x := entry{key: sched.Key{Level: int32(r.Int(math.MinInt32, math.MaxInt32)), Value: r.Float(), Slope: r.Float(),
+		x := entry{key: sched.Key{Level: r.Int(math.MinInt64, math.MaxInt64), Value: r.Float(), Slope: r.Float(),
 			Seq: r.Int(math.MinInt64, math.MaxInt64)}}
 		x.due = sched.Time(r.Int(math.MinInt64, math.MaxInt64))
 		if p.restored.keys == nil {

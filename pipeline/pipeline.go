@@ -37,9 +37,10 @@ type Pipeline struct {
 // New returns the Decider of the stages of s that decide about jobs: without its Parts.
 func New(s Stages) *Pipeline {
 	p := &Pipeline{s: s, protection: protection{minRun: s.MinRun, guard: s.Guard, leave: s.Unsaved,
-		rail: s.LossRail, retry: sched.Never},
+		rail: s.LossRail, byOrder: s.byOrder(), retry: sched.Never},
 		revisions: newRevisions(&s)}
-	p.ranks = ranks{order: s.Order, whole: s.whole(), keepOrder: s.KeepOrder, holders: s.Preempt}
+	p.ranks = ranks{order: s.Order, class: s.Class, whole: s.whole(), keepOrder: s.KeepOrder, holders: s.Preempt}
+	p.ranks.groups.byClass = s.byOrder()
 	p.ranks.turns, _ = s.Order.(sched.Turns)
 	p.walk.victims = victims{books: &p.books, ranks: &p.ranks, protection: &p.protection, place: s.Place}
 	p.walk.free.on = s.KeepFree && s.Unsaved != sched.StopUnsaved

@@ -8,17 +8,28 @@ import (
 
 // protection says which attempts must not be preempted yet.
 type protection struct {
-	minRun time.Duration // since the start; 0: none
-	guard  sched.Guard   // nil: none
-	leave  sched.Unsaved // who is not stopped at all
-	rail   bool          // who lost work to others is left alone until it has done twice as much
+	minRun  time.Duration // since the start; 0: none
+	guard   sched.Guard   // nil: none
+	leave   sched.Unsaved // who is not stopped at all
+	rail    bool          // who lost work to others is left alone until it has done twice as much
+	byOrder bool          // see Stages.byOrder
 	// retry is when the first protected job that was in the way of another loses its protection; Never.
 	retry sched.Time
 }
 
 // any reports whether any holder may be protected.
 func (p *protection) any() bool {
-	return p.minRun > 0 || p.guard != nil || p.leave != sched.StopUnsaved || p.rail
+	return p.minRun > 0 || p.guard != nil || p.leave != sched.StopUnsaved || p.rail || p.byOrder
+}
+
+// behind reports whether holder h ranks so that job id might take what it has.
+func (p *protection) behind(b *books, id, h sched.JobID, now float64) bool {
+	return b.beforeAt(id, h, now) && (!p.byOrder || b.inOrder(id, h, now))
+}
+
+// spares reports whether job id may not take what holder h has, although it ranks before h.
+func (p *protection) spares(v *sched.View, b *books, id, h sched.JobID, now float64) bool {
+	return p.byOrder && !b.inOrder(id, h, now) || p.covers(v, h)
 }
 
 // covers reports whether job id has not run for minRun yet, or is guarded.
@@ -58,7 +69,7 @@ func (p *protection) retryBy(at sched.Time) { p.retry = min(p.retry, at) }
 func (p *protection) freedAt(v *sched.View, b *books, id sched.JobID, holders []sched.JobID) (at sched.Time) {
 	for _, h := range holders {
 		until := p.until(v, h)
-		if b.beforeAt(id, h, v.Now.Seconds()) && until > v.Now && until != sched.Never && (at == 0 || until < at) {
+		if p.behind(b, id, h, v.Now.Seconds()) && until > v.Now && until != sched.Never && (at == 0 || until < at) {
 			at = until
 		}
 	}

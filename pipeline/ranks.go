@@ -10,10 +10,11 @@ import (
 // ranks keep jobs in order: in heaps (groups), or in one sorted list where walks go through all jobs.
 type ranks struct {
 	order     sched.Orderer
-	turns     sched.Turns // order, if it remembers
-	whole     bool        // walks go through the sorted list of all jobs instead of the groups
-	keepOrder bool        // ties keep the order of the list
-	holders   bool        // jobs that hold GPUs are grouped as well: they may be preempted
+	class     sched.Classer // before order; nil = none
+	turns     sched.Turns   // order, if it remembers
+	whole     bool          // walks go through the sorted list of all jobs instead of the groups
+	keepOrder bool          // ties keep the order of the list
+	holders   bool          // jobs that hold GPUs are grouped as well: they may be preempted
 
 	groups groups
 	due    arena.JobHeap // keys by the time they cease to hold
@@ -28,6 +29,11 @@ func (r *ranks) keyOf(v *sched.View, id sched.JobID, saved map[sched.JobID]entry
 		k, until = x.key, x.due
 	} else {
 		k, until = r.order.Key(v, id)
+		if r.class != nil {
+			class, holds := r.class.Class(v, id)
+			k.Level -= class * (sched.MaxLevel + 1)
+			until = min(until, holds)
+		}
 		if k.Slope != 0 {
 			k.Value = atZero(k, v.Now.Seconds())
 		}
@@ -70,10 +76,8 @@ func (r *ranks) stands(x *entry) bool {
 		return x.group == sched.None
 	case x.group == sched.None:
 		return false
-	case x.in == holding:
-		return r.groups.list[x.group].groupKey == groupKey{sched.None, x.key.Slope}
 	}
-	return r.groups.list[x.group].groupKey == groupKey{x.shape, x.key.Slope}
+	return r.groups.list[x.group].groupKey == r.groups.keyOf(x)
 }
 
 // nextDue returns when the next key ceases to hold, Never if none does.
@@ -117,6 +121,45 @@ func (r *ranks) sort(b *books, list []sched.JobID, now float64) {
 			return -1
 		}
 		return 1
+	})
+}
+
+// keepHolders moves each holder of the list before the first job that waits to which it need not give way: one of a
+// lower class, or one behind it in order. No job overtakes one of a higher class so that a holder of no higher class
+// gives way to it.
+func (r *ranks) keepHolders(b *books, now float64) {
+	var waits []sched.JobID
+	before := make(map[sched.JobID]int) // how many that wait come before a job
+	for _, id := range r.list {
+		if b.jobs[id].in == waiting {
+			before[id] = len(waits)
+			waits = append(waits, id)
+		}
+	}
+	for _, h := range r.list {
+		if b.jobs[h].in == holding {
+			before[h] = slices.IndexFunc(waits, func(w sched.JobID) bool {
+				return b.classOf(w) > b.classOf(h) || b.inOrder(h, w, now)
+			})
+			if before[h] < 0 {
+				before[h] = len(waits)
+			}
+		}
+	}
+	slices.SortStableFunc(r.list, func(i, j sched.JobID) int {
+		switch x, y := b.jobs[i].in == holding, b.jobs[j].in == holding; {
+		case before[i] != before[j]:
+			return before[i] - before[j]
+		case x != y && x:
+			return -1
+		case x != y:
+			return 1
+		case x && b.inOrder(i, j, now):
+			return -1
+		case x:
+			return 1
+		}
+		return 0
 	})
 }
 

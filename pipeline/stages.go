@@ -10,7 +10,12 @@ import (
 type Stages struct {
 	Order sched.Orderer
 	Place sched.Placer
-	Admit sched.Admitter // nil: skip what does not fit
+	// Class, if set, ranks jobs before Order does.
+	Class sched.Classer
+	// ClassTakes lets a job take the GPUs of one that runs because its class is higher; else Order alone says so, and
+	// none of a lower class takes them.
+	ClassTakes bool
+	Admit      sched.Admitter // nil: skip what does not fit
 	// Preempt lets a waiting job take the GPUs of lower-ranked ones, lowest first.
 	Preempt bool
 	// MinRun protects an attempt from being preempted for so long after its start.
@@ -64,6 +69,11 @@ func (s *Stages) deciding() []any { return []any{s.Order, s.Place, s.Admit, s.Al
 
 // whole reports whether walks go through the sorted list of all jobs instead of the indices.
 func (s *Stages) whole() bool { return s.WholePass || s.KeepOrder || s.Allocate != nil }
+
+// byOrder reports whether a job takes the GPUs of one that runs only where Order, too, has it first.
+func (s *Stages) byOrder() bool {
+	return s.Class != nil && !s.ClassTakes && s.Preempt && s.Allocate == nil
+}
 
 // least returns the fewest GPUs with which job id may start.
 func (s *Stages) least(v *sched.View, id sched.JobID) int {

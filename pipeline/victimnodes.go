@@ -18,7 +18,7 @@ func (x *victims) evictOnNode(v *sched.View, id sched.JobID, n int, t sched.Type
 	for _, g := range x.books.ledger.Set(last) {
 		first := v.Nodes[v.GPUs[g].Node].First
 		for h := first; h < first+sched.GPUID(v.Nodes[v.GPUs[g].Node].Spec.GPUs); h++ {
-			if o := x.books.ledger.Owner(h); o != sched.None && x.evictable(v, o, last, now) &&
+			if o := x.books.ledger.Owner(h); o != sched.None && x.evictable(v, id, o, last, now) &&
 				!slices.Contains(x.tenants, o) {
 				x.tenants = append(x.tenants, o)
 			}
@@ -131,7 +131,7 @@ func (x *victims) lastVictim(v *sched.View, node sched.NodeID, id, best sched.Jo
 			x.tenantGPUs[k]++
 			continue
 		}
-		if o == sched.None || !x.evictable(v, o, best, now) {
+		if o == sched.None || !x.evictable(v, id, o, best, now) {
 			if spare--; spare < 0 {
 				return sched.None
 			}
@@ -202,7 +202,7 @@ func (x *victims) clears(v *sched.View, id sched.JobID, node sched.NodeID, now f
 			continue
 		}
 		o := x.books.ledger.Owner(g)
-		if o == sched.None || o == x.stays || o != x.goes && !x.evictable(v, o, id, now) {
+		if o == sched.None || o == x.stays || o != x.goes && !x.evictable(v, id, o, id, now) {
 			x.stays = o
 			return false
 		}

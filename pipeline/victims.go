@@ -38,7 +38,7 @@ func (x *victims) evictFor(v *sched.View, id sched.JobID, n int, now float64) bo
 func (x *victims) noteProtected(v *sched.View, id sched.JobID, now float64) {
 	for _, h := range x.books.ledger.Holders() {
 		if until := x.protection.until(v, h); until > v.Now && x.books.jobs[h].in == holding &&
-			x.books.beforeAt(id, h, now) {
+			x.protection.behind(x.books, id, h, now) {
 			x.protection.retryBy(until)
 		}
 	}
@@ -67,7 +67,7 @@ func (x *victims) evictUntilFits(v *sched.View, id sched.JobID, n int, now float
 		if victim == sched.None {
 			break
 		}
-		if x.protection.covers(v, victim) {
+		if x.protection.spares(v, x.books, id, victim, now) {
 			x.protected = append(x.protected, victim)
 			continue
 		}
@@ -103,10 +103,10 @@ func (x *victims) evict(victim sched.JobID) {
 	x.sets = append(x.sets, x.books.suspend(victim))
 }
 
-// evictable reports whether holder o ranks below job than and is not protected.
-func (x *victims) evictable(v *sched.View, o, than sched.JobID, now float64) bool {
+// evictable reports whether holder o ranks below job than and need not be spared by job id.
+func (x *victims) evictable(v *sched.View, id, o, than sched.JobID, now float64) bool {
 	return x.books.jobs[o].group != sched.None && x.books.jobs[o].in == holding &&
-		x.books.beforeAt(than, o, now) && !x.protection.covers(v, o)
+		x.books.beforeAt(than, o, now) && !x.protection.spares(v, x.books, id, o, now)
 }
 
 // mayYield reports whether job id of n GPUs would find as many among the free ones and those of lower-ranked holders,
@@ -128,7 +128,7 @@ func (x *victims) yield(v *sched.View, g *group, i int, id sched.JobID, n int, n
 	if !x.books.beforeAt(id, h, now) {
 		return n
 	}
-	if !x.protection.covers(v, h) {
+	if !x.protection.spares(v, x.books, id, h, now) {
 		n -= len(x.books.ledger.Set(h))
 	}
 	for c := 4*i + 1; c <= 4*i+4 && c < len(g.heap) && n > 0; c++ {

@@ -27,7 +27,7 @@ func TestWidths(t *testing.T) {
 		case !in && r.IntN(3) >= 1+waves:
 			// by and by there are more shapes, some of one width
 			k := shapeKey{gpus: int32(1 + r.IntN(1+step/40)), user: int32(r.IntN(2))}
-			x.shape, x.key = gs.shapeOf(k), sched.Key{Level: int32(r.IntN(2)), Value: float64(r.IntN(9))}
+			x.shape, x.key = gs.shapeOf(k), sched.Key{Level: int64(r.IntN(2)), Value: float64(r.IntN(9))}
 			if missed[x.shape] {
 				continue // a walk adds no one
 			}

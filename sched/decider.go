@@ -65,7 +65,7 @@ type Verifier interface{ Verify(v *View) }
 // a key stays right between events: a running job's remaining time falls by 1, its attained service grows by its width.
 // Ties go to the smaller Seq, then to the smaller JobID.
 type Key struct {
-	Level int32   // queue or class, before all else
+	Level int64   // queue or class, before all else; an Orderer that a Classer goes with: from 0 to MaxLevel
 	Value float64 // at the time of asking, in a unit of the order's own
 	Slope float64 // growth of Value per second
 	Seq   int64   // the smaller first at equal Level and Value
@@ -76,6 +76,16 @@ type Orderer interface {
 	// Key returns the rank of job j now, and until when it holds if nothing happens to j (Never: until something does).
 	// It is asked again after each event of the job and at until.
 	Key(v *View, j JobID) (k Key, until Time)
+}
+
+// MaxLevel is the largest Level of an Orderer that a Classer goes with.
+const MaxLevel = 1<<30 - 1
+
+// Classer puts jobs into classes, the larger first, before what their Orderer says.
+type Classer interface {
+	// Class returns the class of job j now, within 33 bits, and until when it holds if nothing happens to j. It follows
+	// from the View alone. It is asked whenever the Orderer is.
+	Class(v *View, j JobID) (class int64, until Time)
 }
 
 // Remainer estimates how much work job j still has to do, in time on the GPUs it asked for, alone. Knowledge stands

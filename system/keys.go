@@ -41,11 +41,30 @@ var (
 	KeepFree = key.Switch("on", "off", "keep_free", "off", "unsaved=leave: on = GPUs are kept for the first job that "+
 		"does not fit: none that may not be stopped takes them").LivesSince(2, "on")
 	UserLimit = key.Int("user_limit", "0", "GPUs one user may hold at a time; 0 = no limit")
+	Priority  = key.Choice("priority", PriorityOwn,
+		"priorities of jobs: own = as the system has them, classes = who waits goes by priority first, then by the "+
+			"system's own order, ignore = they play no part",
+		PriorityOwn, PriorityClasses, PriorityIgnored)
+	PriorityAge = key.Seconds("priority_age", formatted(DefaultAge.Seconds()),
+		"priority=classes: seconds of waiting that lift a job by a class, a hundred times at most; 0 = none do")
+	PriorityPreempts = key.Switch("yes", "no", "priority_preempts", "no",
+		"priority=classes: yes = running jobs give way to a higher class, no = only where the system's own order says "+
+			"so, and to no lower class")
 )
+
+// Values of the key priority.
+const (
+	PriorityOwn     = "own"
+	PriorityClasses = "classes"
+	PriorityIgnored = "ignore"
+)
+
+// DefaultAge is that of the key priority_age. Ours.
+const DefaultAge = 24 * time.Hour
 
 // Common are the keys that every system takes.
 var Common = key.List{Placement.Key, PackLimit.Key, Profiles.Key, MinRun.Key, PreemptLimit.Key, Unsaved.Key,
-	LossRail.Key, KeepFree.Key, UserLimit.Key}
+	LossRail.Key, KeepFree.Key, UserLimit.Key, Priority.Key, PriorityAge.Key, PriorityPreempts.Key}
 
 // The keys of what provides nodes. A machine has its own GPUs.
 var (

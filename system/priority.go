@@ -4,14 +4,24 @@ import (
 	"cmp"
 
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/stage/order"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // LooksAtPriority reports whether the system of h looks at the priorities of jobs: where it takes an order of jobs from
-// another, whether that does. It is true of a system that is not known.
+// another, whether that does; or as the key priority says. It is true of a system that is not known.
 func LooksAtPriority(h *eventlog.Header) bool {
 	info, err := Named(h.System)
 	if err != nil {
 		return true
+	}
+	switch keys := info.All(); {
+	case keys.Find(Priority.Name) == nil:
+	case h.Settings[Priority.Name] == PriorityClasses:
+		return true
+	case h.Settings[Priority.Name] == PriorityIgnored:
+		return false
 	}
 	if from := info.Keys.Find(Order.Name); from != nil {
 		if info, err = Named(cmp.Or(h.Settings[Order.Name], from.Default)); err != nil {
@@ -19,4 +29,20 @@ func LooksAtPriority(h *eventlog.Header) bool {
 		}
 	}
 	return !info.NoPriority
+}
+
+// prioritize has priorities count as the key priority says: where they are classes, or ignored, the order of a system
+// is by arrival where it would be by priority, too.
+func prioritize(s *key.Settings, st *pipeline.Stages) {
+	if !Priority.Taken(s) {
+		return
+	}
+	how, classes := Priority.Get(s), order.Classes{Age: PriorityAge.Get(s)}
+	takes := PriorityPreempts.Taken(s) && PriorityPreempts.Get(s)
+	if _, is := st.Order.(order.FIFO); is && how != PriorityOwn {
+		st.Order = order.FIFO{Alike: true}
+	}
+	if how == PriorityClasses {
+		st.Class, st.ClassTakes = classes, takes
+	}
 }

@@ -19,35 +19,128 @@ import (
 // Ensure that of each system it is known whether priorities of jobs change anything, under each order of those that
 // take one: where they change nothing, submit says so.
 func TestLooksAtPriority(t *testing.T) {
+	for _, how := range []string{system.PriorityOwn, system.PriorityClasses, system.PriorityIgnored} {
+		ofEach(t, how, func(info *system.Info, settings map[string]string) {
+			h := eventlog.Header{System: info.Name, Settings: settings}
+			reacts := !slices.Equal(finishes(t, info, settings, 0), finishes(t, info, settings, 3))
+			if said := system.LooksAtPriority(&h); said != reacts {
+				t.Errorf("%s %v: priorities change something: %v, want %v as said", info.Name, settings, reacts, said)
+			}
+		})
+	}
+}
+
+// ofEach calls f with each system, under each order of those that take one, and the value of the key priority; not with
+// those that do not take it, but for own, the default.
+func ofEach(t *testing.T, priority string, f func(info *system.Info, settings map[string]string)) {
+	t.Helper()
 	for _, info := range system.Table() {
-		orders := []string{""}
-		if keys := info.All(); keys.Find(system.Order.Name) != nil {
+		keys, orders := info.All(), []string{""}
+		if keys.Find(system.Order.Name) != nil {
 			orders = keys.Find(system.Order.Name).Choices
+		}
+		if priority != system.PriorityOwn && keys.Find(system.Priority.Name) == nil {
+			continue
 		}
 		for _, order := range orders {
 			settings := map[string]string{}
 			if order != "" {
 				settings[system.Order.Name] = order
 			}
-			h := eventlog.Header{System: info.Name, Settings: settings}
-			reacts := !slices.Equal(finishes(t, &info, settings, 0), finishes(t, &info, settings, 3))
-			if said := system.LooksAtPriority(&h); said != reacts {
-				t.Errorf("%s %v: priorities change something: %v, want %v as said", info.Name, settings, reacts, said)
+			if priority != system.PriorityOwn {
+				settings[system.Priority.Name] = priority
 			}
+			f(&info, settings)
 		}
 	}
+}
+
+// arriving is a job that comes at so many seconds and runs for as many on one GPU.
+func arriving(at, runs, priority int) trace.Job {
+	length := time.Duration(runs) * time.Second
+	return trace.Job{Duration: length, Spec: sched.JobSpec{Name: "j", User: "u", GPUs: sched.Rigid(1), Model: "m",
+		Submit: sched.Time(at) * sched.Time(time.Second), Priority: int32(priority), WallTime: length, Epochs: 10}}
+}
+
+// Ensure that under priority=classes the job of the higher class starts first of two equal ones that wait, under every
+// system that takes the key, and under priority=ignore the one that came first.
+func TestHigherClassStartsFirst(t *testing.T) {
+	for how, first := range map[string]int{system.PriorityClasses: 2, system.PriorityIgnored: 1} {
+		ofEach(t, how, func(info *system.Info, settings map[string]string) {
+			jobs := play(t, info, settings, "1x1", arriving(0, 300, 0), arriving(10, 600, 0), arriving(10, 600, 1))
+			if jobs[first].FirstStart >= jobs[3-first].FirstStart {
+				t.Errorf("%s %v: start at %v and %v, want job %d first", info.Name, settings, jobs[1].FirstStart,
+					jobs[2].FirstStart, first)
+			}
+		})
+	}
+}
+
+// Ensure that a job which waits behind a stream of those of a higher class starts when it has risen, and after all of
+// them where none rises.
+func TestNoClassStarves(t *testing.T) {
+	list := []trace.Job{arriving(0, 600, 1), arriving(1, 600, 0)}
+	for i := range 30 {
+		list = append(list, arriving(2+300*i, 600, 1))
+	}
+	for age, by := range map[string][2]sched.Time{"3600": {3600e9, 4 * 3600e9}, "0": {30 * 600e9, sched.Never}} {
+		ofEach(t, system.PriorityClasses, func(info *system.Info, settings map[string]string) {
+			settings[system.PriorityAge.Name] = age
+			jobs := play(t, info, settings, "1x1", list...)
+			if at := jobs[1].FirstStart; at < by[0] || at > by[1] {
+				t.Errorf("%s %v: starts at %v, want %v to %v", info.Name, settings, at, by[0], by[1])
+			}
+		})
+	}
+}
+
+// Ensure that a running job gives way to one of a higher class with priority_preempts=yes, else only where the order of
+// the system itself says so, and never to one of a lower class.
+func TestRunningGivesWay(t *testing.T) {
+	ofEach(t, system.PriorityClasses, func(info *system.Info, settings map[string]string) {
+		stops := func(running, waiting trace.Job) int32 {
+			return play(t, info, settings, "1x1", running, waiting)[0].Preemptions
+		}
+		if n := stops(arriving(0, 3000, 5), arriving(10, 600, 0)); n > 0 {
+			t.Errorf("%s %v: gives way %d times to a lower class", info.Name, settings, n)
+		}
+		here, alike := stops(arriving(0, 3000, 0), arriving(10, 3000, 5)), stops(arriving(0, 3000, 0),
+			arriving(10, 3000, 0))
+		if here > alike {
+			t.Errorf("%s %v: gives way %d times to a higher class, %d times to its own", info.Name, settings, here,
+				alike)
+		}
+		if keys := info.All(); keys.Find(system.PriorityPreempts.Name) == nil {
+			return
+		}
+		settings[system.PriorityPreempts.Name] = "yes"
+		if n := stops(arriving(0, 3000, 0), arriving(10, 3000, 5)); n != 1 {
+			t.Errorf("%s %v: gives way %d times to a higher class, want once", info.Name, settings, n)
+		}
+	})
 }
 
 // finishes returns when each job of twelve that come at once ends on two nodes, where every other has a priority.
 func finishes(t *testing.T, info *system.Info, settings map[string]string, priority int32) []sched.Time {
 	t.Helper()
-	tr := &trace.Trace{}
+	var list []trace.Job
 	for i := range 12 {
 		length := time.Duration(10+i%3) * time.Minute
-		tr.Jobs = append(tr.Jobs, trace.Job{Duration: length, Spec: sched.JobSpec{Name: fmt.Sprint("j", i), User: "u",
+		list = append(list, trace.Job{Duration: length, Spec: sched.JobSpec{Name: fmt.Sprint("j", i), User: "u",
 			GPUs: sched.Rigid(2), Priority: int32(i%2) * priority, Model: "m", WallTime: length, Epochs: 10}})
 	}
-	c, err := cluster.Load("2x2")
+	var ends []sched.Time
+	for _, j := range play(t, info, settings, "2x2", list...) {
+		ends = append(ends, j.End)
+	}
+	return ends
+}
+
+// play returns what becomes of jobs under a system.
+func play(t *testing.T, info *system.Info, settings map[string]string, on string, list ...trace.Job) []sched.Job {
+	t.Helper()
+	tr := &trace.Trace{Jobs: list}
+	c, err := cluster.Load(on)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +157,5 @@ func finishes(t *testing.T, info *system.Info, settings map[string]string, prior
 	if err = engine.Run(t.Context(), state, d, sys.Decider, engine.Options{}); err != nil {
 		t.Fatalf("%s: %v", info.Name, err)
 	}
-	var ends []sched.Time
-	for i := range state.View().Jobs {
-		ends = append(ends, state.View().Jobs[i].End)
-	}
-	return ends
+	return state.View().Jobs
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
@@ -73,6 +74,9 @@ func (i *Info) CommonKeys() key.List {
 	keys := slices.Clone(Common)
 	if i.Common != nil {
 		keys = slices.DeleteFunc(keys, func(k key.Key) bool { return !slices.Contains(i.Common, k.Name) })
+	}
+	if i.Batches { // they weigh priorities in ways of their own
+		keys = slices.DeleteFunc(keys, func(k key.Key) bool { return strings.HasPrefix(k.Name, Priority.Name) })
 	}
 	if i.Placing != "" {
 		keys.Find(Placement.Name).Default = i.Placing
@@ -162,6 +166,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 	}
 	protect(k, s, !i.Stays, &st)
 	st.UserLimit = UserLimit.Get(s)
+	prioritize(s, &st)
 	rules, err := i.provision(k, s, st.Allocate != nil, i.Rents || slices.ContainsFunc(st.Provision, rents))
 	if err != nil {
 		return System{}, err

@@ -233,6 +233,8 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 	elsewhere := []string{"stragglers", "power_cap",
 		// where jobs may not be stopped: unsaved_test.go
 		"unsaved", "loss_rail", "keep_free",
+		// where jobs have priorities: priority_test.go
+		"priority", "priority_age", "priority_preempts",
 		// where jobs share: system/eaco
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs",
 		"patience", "model_parallel",
@@ -298,8 +300,10 @@ func TestWrongValues(t *testing.T) {
 		"backfill":      {"yes", "", "On"},
 		"unsaved":       {"maybe", "", "Leave"},
 		"pay":           {"yes", "", "On"},
-		"stragglers":    {"on", "Watch", ""},
-		"utility":       append([]string{"0", "1.5", "inf"}, numbers...),
+		"priority":      {"class", "", "Own"}, "priority_preempts": {"on", "", "Yes"},
+		"priority_age": append([]string{"inf", "1e12"}, numbers...),
+		"stragglers":   {"on", "Watch", ""},
+		"utility":      append([]string{"0", "1.5", "inf"}, numbers...),
 	}
 	for _, info := range system.Table() {
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {

@@ -181,8 +181,8 @@ var (
 
 // steady are those of systems that stop no job for others.
 var steady = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, Unsaved.Name,
-	UserLimit.Name}
+	UserLimit.Name, Priority.Name, PriorityAge.Name}
 
 // limits are those of systems that place jobs by their own rule.
 var limits = []string{MinRun.Name, PreemptLimit.Name, Unsaved.Name, LossRail.Name, KeepFree.Name,
-	UserLimit.Name}
+	UserLimit.Name, Priority.Name, PriorityAge.Name, PriorityPreempts.Name}

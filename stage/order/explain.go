@@ -18,8 +18,8 @@ var (
 )
 
 // Explain says the priority, unless it is the default.
-func (FIFO) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
-	if v.Jobs[j].Spec.Priority == 0 {
+func (o FIFO) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+	if o.Alike || v.Jobs[j].Spec.Priority == 0 {
 		return
 	}
 	say(sched.Fact{Name: "priority", Value: float64(v.Jobs[j].Spec.Priority)})

@@ -65,7 +65,7 @@ func TestIndexIsFrozenWhileRunning(t *testing.T) {
 		t.Helper()
 		index, _ := x.At(a, int(q))
 		k, at := o.Key(v, 0)
-		if (k != sched.Key{Level: q, Value: -index}) || at != until {
+		if (k != sched.Key{Level: int64(q), Value: -index}) || at != until {
 			t.Errorf("%s: %+v until %v, want level %d, index %v until %v", what, k, at, q, index, until)
 		}
 	}

@@ -105,9 +105,9 @@ func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
 		ex = service - t.base
 	}
 	if o.Index != nil {
-		return sched.Key{Level: t.queue, Value: -o.indexOf(t, ex)}, min(until, o.edge(v.Now, t, ex, rate))
+		return sched.Key{Level: int64(t.queue), Value: -o.indexOf(t, ex)}, min(until, o.edge(v.Now, t, ex, rate))
 	}
-	k := sched.Key{Level: 2 * t.queue, Seq: t.seq}
+	k := sched.Key{Level: 2 * int64(t.queue), Seq: t.seq}
 	switch t.part {
 	case inFront:
 		k.Level++

@@ -7,13 +7,16 @@ import (
 )
 
 // FIFO ranks by priority, larger first, then by arrival. It assumes nothing.
-type FIFO struct{}
+type FIFO struct{ Alike bool } // Alike: by arrival alone
 
 var _ sched.Orderer = FIFO{}
 
 // Key never changes.
-func (FIFO) Key(v *sched.View, j sched.JobID) (sched.Key, sched.Time) {
-	return sched.Key{Level: -v.Jobs[j].Spec.Priority}, sched.Never
+func (o FIFO) Key(v *sched.View, j sched.JobID) (sched.Key, sched.Time) {
+	if o.Alike {
+		return sched.Key{}, sched.Never
+	}
+	return sched.Key{Level: -int64(v.Jobs[j].Spec.Priority)}, sched.Never
 }
 
 // SJF ranks by the whole work of a job, least first, whatever has been done of it. It assumes an estimate of the work.
