@@ -31,6 +31,9 @@ func (f *batchRoom) define(fs *pflag.FlagSet) {
 // roomOptions are options of which one is given: a command line with one goes before lines with another.
 var roomOptions = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-task", "cpus-per-gpu"}}
 
+// roomWanted is what the first of such options, and the others like it, take.
+var roomWanted = map[string]string{"mem": "a size, as 16G", "cpus-per-task": "a number"}
+
 // override takes what the lines of a script ask for back where its command line asks for it in another way.
 func (f *batchRoom) override(line, script *pflag.FlagSet) {
 	for _, list := range roomOptions {
@@ -56,6 +59,9 @@ func (f *batchRoom) contradicts(fs *pflag.FlagSet) error {
 		}
 		if len(given) > 1 {
 			return fmt.Errorf("%s, want one of them", strings.Join(given, " next to "))
+		}
+		if len(given) == 1 && fs.Lookup(given[0][2:]).Value.String() == "" {
+			return fmt.Errorf("%s \"\", want %s", given[0], roomWanted[list[0]])
 		}
 	}
 	return nil

@@ -43,8 +43,8 @@ var keyFlags = []keyFlag{
 	{"wall-time", "wall_time", "`TIME` that it takes, as you estimate", asText},
 	{"delay", "submit", "`TIME` to wait before it may start", asText},
 	{"progress", "progress", "`WORD`: which of its logs say how far it is", in("from")},
-	{"launcher", "launcher", "none: give its launcher no options", asText},
-	{"gpu-ids", "gpu_ids", "uuid or index: how it is given its GPUs", asText},
+	{"launcher", "launcher", "`WORD`: auto, or none: give its launcher no options", asText},
+	{"gpu-ids", "gpu_ids", "`WORD`: uuid or index: how it is given its GPUs", asText},
 	{"notify", "notify", "`[WHEN,...:]HOW`: hear of it, by desktop, mail=ADDRESS, webhook=FILE or run=PROGRAM",
 		asNotify},
 	{"snapshot", "snapshot", "`WORD`: script: run its script as it is now; none (default)", asText},
@@ -53,7 +53,7 @@ var keyFlags = []keyFlag{
 	{"open-mode", "output", "`MODE`: append, truncate (at each start) or once (at the first)", in("mode")},
 	{"output-max", "output", "`SIZE` of the disk that its output may take, as 1GiB", in("max")},
 	{"terminal", "terminal", "`TIME`: run in a terminal, for attach, until it is idle so long", asText},
-	{"share", "share", "never, allow or require: whether its GPUs may be shared", asText},
+	{"share", "share", "`WORD`: never, allow or require: may its GPUs be shared?", asText},
 	{"cpus", "cpus", "`N` processors that it needs in all", asNumber},
 	{"memory", "memory_gb", "`SIZE` of memory that it needs in all, as 32G; GiB without a unit", asSize},
 	{"limits", "limits", "`WORD`: enforced or best-effort: run where nothing holds it to these?", asText},
@@ -174,6 +174,15 @@ func inAll(cmd *cobra.Command, job map[string]any, gpus int) error {
 	return nil
 }
 
+// units says which units a size may have, where it is wrong for its unit.
+func (f *keyFlag) units(cmd *cobra.Command) string {
+	text := cmd.Flag(f.flag).Value.String()
+	if _, err := strconv.ParseFloat(text, 64); f.flag != "memory" || err == nil {
+		return ""
+	}
+	return " of GiB, or with M, G or T"
+}
+
 // keyed are the values of such flags.
 type keyed []string
 
@@ -231,7 +240,7 @@ func ofFlags(cmd *cobra.Command, err error) string {
 	}
 	for _, f := range keyFlags {
 		if cmd.Flags().Changed(f.flag) && (about(f.key) || slices.ContainsFunc(inner[f.key], about)) {
-			return "--" + f.flag + ": " + text
+			return "--" + f.flag + ": " + text + f.units(cmd)
 		}
 	}
 	return text

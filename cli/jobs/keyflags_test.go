@@ -110,8 +110,9 @@ func TestKeyFlags(t *testing.T) {
 		}
 	}
 	for flag, said := range map[string]string{
-		"--memory=much":           `submit: --memory: memory_gb "much", want a number`,
-		"--memory=5K":             `submit: --memory: memory_gb "5K", want a number`,
+		"--memory=much": `submit: --memory: memory_gb "much", want a number`,
+		"--memory=5K": `submit: --memory: memory_gb "5K", want a number from 0 to 1e9 of GiB, or with M, ` +
+			`G or T`,
 		"--cpus=-1":               `submit: --cpus: cpus -1, want a number`,
 		"--open-mode=wrap":        `submit: --open-mode: output mode "wrap", want one of append`,
 		"--time=0":                `submit: --time: time_limit "0", want a time more than 0s and at most 8760h`,

@@ -42,6 +42,11 @@ place before another's job, takes the role admin, or serve --user-priority.
 		ValidArgsFunction: jobNames(&to),
 		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			picked, err := which.pick(cmd, c, names)
+			for _, other := range []*string{&p.Above, &p.Below} {
+				if *other != "" && err == nil {
+					*other, err = oneJob(cmd, c, *other)
+				}
+			}
 			if err != nil {
 				return err
 			}

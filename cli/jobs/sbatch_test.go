@@ -97,6 +97,7 @@ func TestSbatchRefuses(t *testing.T) {
 		"--array=5-1":                     `--array "5-1", want numbers`,
 		"--array=0-9999999":               "want numbers",
 		"--array=0-3%0":                   "want numbers",
+		"--mem=":                          `--mem "", want a size`,
 		"--mem=4x":                        "--mem 4x, want a size",
 		"--mem-per-cpu=1.5G":              "--mem-per-cpu 1.5G, want a size",
 		"--mem=1 --mem-per-gpu=":          "--mem next to --mem-per-gpu, want one of them",

@@ -240,6 +240,7 @@ func tasksOf(arg, text string) (map[int32]bool, error) {
 // What names an array is an error that says how many jobs it has. Other arguments are left to the server.
 func oneJob(cmd *cobra.Command, c *api.Client, arg string) (string, error) {
 	if !isPattern(arg) && !isNone(cmd.Context(), c, arg) {
+		noteFirst(cmd, c, arg)
 		return arg, nil
 	}
 	list, err := c.Jobs(cmd.Context(), api.Filter{})
@@ -247,6 +248,18 @@ func oneJob(cmd *cobra.Command, c *api.Client, arg string) (string, error) {
 		return "", err
 	}
 	return oneOf(list.Jobs, arg)
+}
+
+// noteFirst says that a number which names an array means its first task alone here.
+func noteFirst(cmd *cobra.Command, c *api.Client, arg string) {
+	if !jobfile.IsNumber(arg) {
+		return
+	}
+	j, err := c.Job(cmd.Context(), arg)
+	if err == nil && j.Array != nil && j.Array.First == j.ID && j.Array.Size > 1 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: this is %s alone, the first of the %d tasks of array %d\n",
+			jobNumber(&j), j.Array.Size, j.ID)
+	}
 }
 
 // oneOf returns the one job of a list that an argument stands for.

@@ -42,6 +42,7 @@ func (f *handIn) define(cmd *cobra.Command) {
 		"(once something shows that it saves, the default), true or false")
 	term.CompleteFlag(cmd, "preemptible", term.OneOf(sched.PreemptibleWords))
 	f.keys.define(cmd)
+	offerKeys(cmd, func() client.Target { return f.shell.target() })
 	f.shell.define(cmd)
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }

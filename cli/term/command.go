@@ -34,7 +34,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 	root.PersistentFlags().Bool("no-color", false, "no colours, as with $NO_COLOR")
 	root.SetUsageFunc(writeUsage)
 	root.AddCommand(verbs...)
-	root.AddCommand(newVersion())
+	root.AddCommand(newVersion(), newMan())
 	addCompletion(root)
 	addHelp(root)
 	return root

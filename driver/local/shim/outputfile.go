@@ -74,8 +74,21 @@ func checkFolder(folder string) error {
 		return fmt.Errorf("%w: %s is no folder", ErrOutput, folder)
 	case folder != filepath.Dir(os.DevNull) && unix.Access(folder, unix.W_OK|unix.X_OK) != nil:
 		return fmt.Errorf("%w: folder %s may not be written to, want one that may", ErrOutput, folder)
+	case os.Getuid() == 0 && folder != filepath.Dir(os.DevNull) && !makesFiles(folder):
+		return fmt.Errorf("%w: no file can be made in folder %s, want another", ErrOutput, folder)
 	}
 	return checkLinks(folder, os.Getuid())
+}
+
+// makesFiles reports whether a file can be made in a folder. The superuser is refused nothing, but there are folders
+// such as /proc that take no files.
+func makesFiles(folder string) bool {
+	f, err := os.CreateTemp(folder, ".trainyard-*")
+	if err != nil {
+		return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // there may be room by then
+	}
+	_ = f.Close()
+	return os.Remove(f.Name()) == nil
 }
 
 // checkLinks returns an error if a part of a path is a link that is neither of user me nor of the system's.
