@@ -85,7 +85,7 @@ func byWorth(k worth.Known, facts Facts, s *key.Settings) (st pipeline.Stages, e
 			p.LR = allocate.LRRule(i)
 		}
 	}
-	if k.Rent, err = worthRents(k, facts, s); err != nil {
+	if p.Rent, err = worthRents(k, facts, s); err != nil {
 		return st, err
 	}
 	return worth.Stages(k, p), nil
@@ -100,8 +100,8 @@ func worthRents(k worth.Known, facts Facts, s *key.Settings) (worth.Renting, err
 	switch {
 	case p.Budget == 0 && p.Month == price.MonthRule{}:
 		return nil, nil
-	case Provide.Given(s):
-		return nil, errors.New("provision with a budget, want one of them: what is rented follows from the budget")
+	case Provide.Get(s) != Provide.Default:
+		return nil, errors.New("provision=reserve with a budget, want one of them: the budget says what is rented")
 	}
 	if err := oneType(facts); err != nil {
 		return nil, err

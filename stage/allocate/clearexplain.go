@@ -83,9 +83,6 @@ func (a *Clear) bidderOf(j sched.JobID) (*bidder, sched.TypeID) {
 // GPUs up; as of the last division. It says nothing of a job that took no part.
 func (a *Clear) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	b, t := a.bidderOf(j)
-	if b == nil && a.Renting != nil {
-		a.Renting.Explain(v, j, say)
-	}
 	if b == nil || v.Jobs[j].State == sched.Done {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 // Renting is a market in which more GPUs are to be had, at a price that follows from a budget.
 type Renting interface {
 	sched.Allocator // gives each job the width that is best at the price, as if there were GPUs for all
-	sched.Explainer
 	sched.Reviser
 	Price() float64           // of a GPU, in job-seconds per second
 	Short(v *sched.View) bool // no more can be rented, though jobs would be wider at the price

@@ -45,9 +45,6 @@ func (r *Renting) Parts() pipeline.Parts {
 // Price returns what GPU time is worth now.
 func (r *Renting) Price() float64 { return r.w.price() }
 
-// Explain says what BOA says of job j.
-func (r *Renting) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) { r.w.Explain(v, j, say) }
-
 // Short reports whether jobs want more GPUs at the price than can ever be rented. While nodes boot it is not known.
 func (r *Renting) Short(v *sched.View) bool {
 	if r.w.spend.stopped() {

@@ -19,7 +19,6 @@ type Known struct {
 	Work    allocate.Sizes                   // what they have left: learned, stated or by an oracle
 	Restart func(model string) time.Duration // what a restart costs
 	Scores  *Places                          // how GPUs differ; nil = they are alike
-	Rent    Renting                          // nil = nothing is rented to a budget
 }
 
 // Renting is how GPUs are rented to a budget.
@@ -43,6 +42,7 @@ type Params struct {
 	Unsaved sched.Unsaved // who is never stopped
 	// Explores says that speeds are learned: no job is much wider than one of its kind has been.
 	Explores bool
+	Rent     Renting // nil = nothing is rented to a budget
 }
 
 // Constants. docs/papers/combined.md says how they were chosen; those of prices are in stage/allocate.
@@ -74,9 +74,9 @@ func Stages(k Known, p Params) pipeline.Stages {
 			s.Learn = append(s.Learn, l)
 		}
 	}
-	if k.Rent != nil {
-		clear.Renting = k.Rent
-		parts := k.Rent.Parts()
+	if p.Rent != nil {
+		clear.Renting = p.Rent
+		parts := p.Rent.Parts()
 		s.Learn, s.Provision = append(s.Learn, parts.Learn...), parts.Provision
 	}
 	return s
