@@ -26,7 +26,7 @@ func (s *Request) Seeded(n int) Request {
 	r.Cluster, r.NoiseSeed = &c, s.NoiseSeed+uint64(n)
 	if s.Sharing != nil {
 		r.Settings = withDefaults(s.Settings, nil)
-		r.Settings[system.InterferenceSeed.Name] = strconv.Itoa(int(system.InterferenceSeed.Get(s.keys())) + n)
+		r.Settings[system.InterferenceSeed.Name] = strconv.Itoa(system.InterferenceSeed.Get(s.keys()) + n)
 	}
 	return r
 }

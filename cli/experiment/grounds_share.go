@@ -14,11 +14,11 @@ func eacoGround(data string) []groundRow {
 	const jobs = 600
 	recorded := func(path string) func() (func(uint64) []sched.Time, error) {
 		return func() (func(uint64) []sched.Time, error) {
-			path, err := inData(data, path)
+			full, err := inData(data, path)
 			if err != nil {
 				return nil, err
 			}
-			return recordedArrivals(path, jobs)
+			return recordedArrivals(full, jobs)
 		}
 	}
 	var rows []groundRow

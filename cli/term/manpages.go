@@ -32,10 +32,10 @@ folder is man1 in one of $MANPATH.`,
 
 // writePages writes the pages of a command and of all below it, and returns how many there are.
 func writePages(cmd *cobra.Command, dir string) (n int, err error) {
-	if err = os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return 0, err
 	}
-	if err = os.WriteFile(filepath.Join(dir, pageName(cmd)+".1"), []byte(manPage(cmd)), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, pageName(cmd)+".1"), []byte(manPage(cmd)), 0o666); err != nil {
 		return 0, err
 	}
 	for _, c := range available(cmd) {

@@ -117,7 +117,7 @@ func (n *Notifier) Restart(v *sched.View) {
 			continue
 		}
 		h := about(v, sched.JobID(id))
-		h.words, h.at = words(j, j.Outcome, ""), j.End
+		h.words, h.at = words(j.Outcome, ""), j.End
 		h.about.ExitCode, h.about.Text = -1, "it ended before the manager was started again"
 		n.batch = append(n.batch, h)
 	}
@@ -150,7 +150,7 @@ func (n *Notifier) Log(v *sched.View, e *sched.Event) {
 	}
 	h.about.Outcome = outcome.String()
 	if asks(j) {
-		h.words = words(j, outcome, e.Text)
+		h.words = words(outcome, e.Text)
 	}
 	if h.ofHost || len(h.words) > 0 {
 		n.batch = append(n.batch, h)
@@ -170,7 +170,7 @@ func about(v *sched.View, id sched.JobID) heard {
 }
 
 // words are what users may hear of an outcome as.
-func words(j *sched.Job, outcome sched.Outcome, text string) []string {
+func words(outcome sched.Outcome, text string) []string {
 	switch outcome {
 	case sched.Finished:
 		return []string{task.OnFinished}

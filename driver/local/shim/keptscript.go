@@ -33,7 +33,7 @@ var ErrScriptLost = errors.New("the script that it was submitted with is lost")
 func (s State) KeepScript(name string, text []byte) (digest string, err error) {
 	digest = scriptDigest(name, text)
 	folder := filepath.Join(string(s), snapshots)
-	if err = os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
 	if _, err = s.KeptScript(digest, name); err == nil {
@@ -49,7 +49,7 @@ func (s State) KeepScript(name string, text []byte) (digest string, err error) {
 		return "", err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close(), syncDir(fresh)); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(fresh)); err != nil {
 		return "", err
 	}
 	if _, err = s.DropSnapshot(digest); err != nil && !errors.Is(err, os.ErrNotExist) { // not what was kept
@@ -102,7 +102,7 @@ func (s State) DropSnapshot(name string) (size int64, err error) {
 	old := filepath.Join(folder, removed+strings.TrimPrefix(strings.TrimPrefix(name, unfinished), removed))
 	if name != filepath.Base(old) {
 		_ = os.RemoveAll(old)
-		if err = os.Rename(filepath.Join(folder, name), old); err != nil {
+		if err := os.Rename(filepath.Join(folder, name), old); err != nil {
 			return 0, err
 		}
 	}
