@@ -97,7 +97,7 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 		return err
 	}
 	used := make(map[string]bool)
-	if err := m.Look(ctx, func(v *sched.View) {
+	err = m.Look(ctx, func(v *sched.View) {
 		for id := range v.Jobs {
 			if j := &v.Jobs[id]; j.State != sched.Done {
 				if t, bad := task.DecodeTask(j.Spec.Task); bad == nil {
@@ -105,7 +105,8 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 				}
 			}
 		}
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	for _, name := range append(left, digests...) {

@@ -28,7 +28,8 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.O
 		return sched.None, ErrFixed
 	}
 	h := m.grown()
-	if err = Fits(&h, jobs, m.o.Unit); err != nil {
+	err = Fits(&h, jobs, m.o.Unit)
+	if err != nil {
 		return sched.None, err
 	}
 	if jobs, err = m.typed(ctx, jobs); err != nil {

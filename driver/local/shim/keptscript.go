@@ -33,7 +33,8 @@ var ErrScriptLost = errors.New("the script that it was submitted with is lost")
 func (s State) KeepScript(name string, text []byte) (digest string, err error) {
 	digest = scriptDigest(name, text)
 	folder := filepath.Join(string(s), snapshots)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	err = os.MkdirAll(folder, 0o700)
+	if err != nil {
 		return "", err
 	}
 	if _, err = s.KeptScript(digest, name); err == nil {
@@ -49,7 +50,8 @@ func (s State) KeepScript(name string, text []byte) (digest string, err error) {
 		return "", err
 	}
 	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(fresh)); err != nil {
+	err = errors.Join(err, f.Sync(), f.Close(), syncDir(fresh))
+	if err != nil {
 		return "", err
 	}
 	if _, err = s.DropSnapshot(digest); err != nil && !errors.Is(err, os.ErrNotExist) { // not what was kept
