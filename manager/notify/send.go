@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -181,11 +182,14 @@ func unnamed(err error, path string) error {
 
 // hook reads the address and the secret, if there is one.
 func hook(path string) (address, secret string, err error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that no one writes to holds nothing up
 	if err != nil {
 		return "", "", err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", "", cmp.Or(err, fmt.Errorf("webhook of %s: want a file", path))
+	}
 	b, err := io.ReadAll(io.LimitReader(f, mostHook))
 	if err != nil {
 		return "", "", err
