@@ -101,3 +101,22 @@ func mailed(j *jobfile.Job) (text string) {
 	}
 	return text
 }
+
+// Ensure that mail goes to each address, and that what no mail can be sent to, or for, is warned of.
+func TestSbatchMail(t *testing.T) {
+	t.Parallel()
+	jobs, said, err := batchOf(t, "#!/bin/sh\n#SBATCH --mail-type 'fail, Later'\n",
+		"--mail-user=a@x.example, a@x.example,b@x.example,<c>,-d,")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mailed(&jobs[0]); got != "a@x.example:failedb@x.example:failed" ||
+		strings.Count(said, "passed over") != 3 ||
+		!strings.Contains(said, "--mail-type Later is") || !strings.Contains(said, "--mail-user '<c>' is") {
+		t.Errorf("%s; %s", got, said)
+	}
+	if jobs, said, err = batchOf(t, "#!/bin/sh\n#SBATCH --mail-type=ALL --mail-user=a;b\n"); err != nil ||
+		jobs[0].Task.Notify != nil || !strings.Contains(said, "--mail-user") {
+		t.Errorf("%+v, %s, %v", jobs, said, err)
+	}
+}

@@ -45,7 +45,8 @@ var keyFlags = []keyFlag{
 	{"progress", "progress", "`WORD`: which of its logs say how far it is", in("from")},
 	{"launcher", "launcher", "`WORD`: auto, or none: give its launcher no options", asText},
 	{"gpu-ids", "gpu_ids", "`WORD`: uuid or index: how it is given its GPUs", asText},
-	{"notify", "notify", "`[WHEN,...:]HOW`: hear of it, by desktop, mail=ADDRESS, webhook=FILE or run=PROGRAM",
+	{"notify", "notify", "`[WHEN,...:]HOW`: hear of it, by desktop, mail=ADDRESS, webhook=FILE or run=PROGRAM; " +
+		"repeatable",
 		asNotify},
 	{"snapshot", "snapshot", "`WORD`: script: run its script as it is now; none (default)", asText},
 	{"output", "output", "`FILE` that it writes to, as logs/%x-%j.txt", in("file")},
@@ -183,14 +184,31 @@ func (f *keyFlag) units(cmd *cobra.Command) string {
 	return " of GiB, or with M, G or T"
 }
 
+// given are the values of a flag as it was given; the last one holds, but for lists of mappings.
+type given []string
+
+// Set notes one more.
+func (g *given) Set(text string) error { *g = append(*g, text); return nil }
+
+// Type is that of flags that are given once.
+func (*given) Type() string { return "string" }
+
+// String is the last one.
+func (g *given) String() string {
+	if len(*g) == 0 {
+		return ""
+	}
+	return (*g)[len(*g)-1]
+}
+
 // keyed are the values of such flags.
-type keyed []string
+type keyed []given
 
 // define adds the flags.
 func (k *keyed) define(cmd *cobra.Command) {
 	*k = make(keyed, len(keyFlags))
 	for i, f := range keyFlags {
-		cmd.Flags().StringVar(&(*k)[i], f.flag, "", f.usage)
+		cmd.Flags().Var(&(*k)[i], f.flag, f.usage)
 	}
 }
 
@@ -210,7 +228,13 @@ func (k keyed) set(cmd *cobra.Command, job map[string]any) {
 		if !cmd.Flags().Changed(f.flag) {
 			continue
 		}
-		value := f.value(k[i])
+		value := f.value(k[i].String())
+		if list, ok := value.([]any); ok {
+			for _, text := range slices.Backward(k[i][:len(k[i])-1]) {
+				list = append(f.value(text).([]any), list...)
+			}
+			value = list
+		}
 		into, several := job[f.key].(map[string]any)
 		if more, ok := value.(map[string]any); ok && several {
 			for key, v := range more {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -94,6 +95,15 @@ func TestKeyFlags(t *testing.T) {
 		got.Spec.WallTime != one.Spec.WallTime || got.Spec.GPUMemGB != 10.5 || got.Spec.Epochs != 9 ||
 		got.Spec.User != "u" || got.Spec.Group != "g" || got.Spec.Class != "c" || got.Spec.Share != one.Spec.Share {
 		t.Errorf("got  %+v\nwant %+v", got, one)
+	}
+	heard, err := submission("--notify", "finished:run=./a", "--notify", "failed:run=./b", "--time", "1h",
+		"--time", "2h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := heard[0].Task.Notify; len(n) != 2 || n[0].Wants("finished") == "" || !strings.HasSuffix(n[0].Run, "/a") ||
+		n[1].Wants("failed") == "" || !strings.HasSuffix(n[1].Run, "/b") || heard[0].Task.TimeLimit != 2*time.Hour {
+		t.Errorf("%+v", heard[0].Task)
 	}
 	all, err := submission("--gpus", "3", "--cpus", "8", "--memory", "32G", "--output", "x-%j", "--error", "y")
 	if err != nil {

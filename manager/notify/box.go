@@ -60,8 +60,8 @@ type box struct {
 	failed  bool // to be saved, which users heard of
 }
 
-// load reads what an earlier one has kept.
-func (b *box) load(dir string, log *slog.Logger) {
+// load reads what an earlier one has kept. Its clock may have been ahead.
+func (b *box) load(dir string, log *slog.Logger, now time.Time) {
 	b.dir, b.log = dir, log
 	b.has = contents{Schema: boxSchema, Last: make(map[string]time.Time), Idle: make(map[string]int32)}
 	if dir == "" {
@@ -78,10 +78,24 @@ func (b *box) load(dir string, log *slog.Logger) {
 	}
 	b.known, b.has.Through, b.has.Letters = true, was.Through, was.Letters
 	maps.Copy(b.has.Last, was.Last)
+	maps.DeleteFunc(b.has.Last, func(_ string, at time.Time) bool { return at.After(now) })
 	maps.Copy(b.has.Idle, was.Idle)
 	for i := range b.has.Letters {
 		l := &b.has.Letters[i]
 		l.About.Again, l.Begun = l.About.Again || l.Begun, false
+		if most := now.Add(rest); l.Due.After(most) {
+			l.Due = most
+		}
+	}
+}
+
+// dropHost drops the notices of the host's program, which there is no more.
+func (b *box) dropHost() {
+	all := len(b.has.Letters)
+	b.has.Letters = slices.DeleteFunc(b.has.Letters, func(l letter) bool { return l.Key == hostKey })
+	if dropped := all - len(b.has.Letters); dropped > 0 {
+		b.changed = true
+		b.log.Warn("notices that waited for the program of --notify are dropped: there is none now", "dropped", dropped)
 	}
 }
 
@@ -122,11 +136,25 @@ func (b *box) add(l letter, now time.Time) {
 			}
 		}
 	}
-	if len(b.has.Letters) >= mostWait {
+	if !b.room(&l) {
 		b.log.Warn("too many notices wait: one is dropped", "job", l.About.Job, "outcome", l.About.Outcome)
 		return
 	}
 	b.has.Letters = append(b.has.Letters, l)
+}
+
+// room reports whether one more may wait. Those of the host's program and of users do not count for each other.
+func (b *box) room(l *letter) bool {
+	all, own := 0, 0
+	for i := range b.has.Letters {
+		if o := &b.has.Letters[i]; (o.Key == hostKey) == (l.Key == hostKey) {
+			all++
+			if o.About.User == l.About.User {
+				own++
+			}
+		}
+	}
+	return all < mostWait && (l.Key == hostKey || own < userWait)
 }
 
 // twice reports whether a letter is in the box.
@@ -138,6 +166,9 @@ func (b *box) twice(l *letter) bool {
 // idleAgain notes that an attempt is idle, and reports whether that was known; the end of it has it forgotten.
 func (b *box) idleAgain(h *heard) bool {
 	job := keyOf(sched.JobID(h.about.Job))
+	if h.key == "" { // it is about no job
+		return false
+	}
 	if !slices.Contains(h.words, task.OnIdle) {
 		delete(b.has.Idle, job)
 		return false
@@ -155,12 +186,31 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// underway are the letters that are being sent.
+type underway struct {
+	keys map[string]bool
+	all  int            // those to users
+	own  map[string]int // of a user
+}
+
+func (u *underway) add(l *letter) {
+	if u.keys[l.Key] = true; l.Key != hostKey {
+		u.all++
+		u.own[l.About.User]++
+	}
+}
+
+// holds reports whether a letter is to wait for them.
+func (u *underway) holds(l *letter) bool {
+	return u.keys[l.Key] || l.Key != hostKey && (u.all >= mostAtOnce || u.own[l.About.User] >= userAtOnce)
+}
+
 // due returns the letters to be sent now, and notes that they are.
 func (b *box) due(now time.Time) (list []letter) {
-	busy := make(map[string]bool)
+	u := underway{keys: make(map[string]bool), own: make(map[string]int)}
 	for i := range b.has.Letters {
 		if l := &b.has.Letters[i]; l.Begun {
-			busy[l.Key] = true
+			u.add(l)
 		}
 	}
 	for i := range b.has.Letters {
@@ -168,10 +218,11 @@ func (b *box) due(now time.Time) (list []letter) {
 		if l.Key != hostKey && !l.About.Again {
 			l.Due = later(l.Due, b.has.Last[l.Key].Add(rest))
 		}
-		if l.Begun || busy[l.Key] || l.Due.After(now) || len(busy) >= mostAtOnce {
+		if l.Begun || l.Due.After(now) || u.holds(l) {
 			continue
 		}
-		l.Begun, busy[l.Key], b.changed = true, true, true
+		u.add(l)
+		l.Begun, b.changed = true, true
 		b.has.Last[l.Key] = now
 		list = append(list, *l)
 	}

@@ -36,8 +36,10 @@ const schema = "trainyard.notice/v1"
 const (
 	sendTime   = 30 * time.Second // that a notice may take
 	stopTime   = 5 * time.Second  // that it may go on once the manager stops
-	mostWait   = 1000             // notices that wait; later ones are dropped
-	mostAtOnce = 8                // notices that are sent at once
+	mostWait   = 1000             // notices that wait, of users and of the host each; later ones are dropped
+	mostAtOnce = 32               // notices that are sent to users at once
+	userWait   = 100              // notices of a user that wait
+	userAtOnce = 2                // notices of a user that are sent at once
 	rest       = time.Minute      // between two notices of a job, or of an array, in one way
 )
 
@@ -60,6 +62,8 @@ type heard struct {
 type Notifier struct {
 	o     Options
 	batch []heard // under way
+
+	sendTime, stopTime time.Duration // tests have longer ones
 
 	mu    sync.Mutex
 	fresh []heard // durable
@@ -89,7 +93,8 @@ var (
 
 // New makes a Notifier, which starts with Restart, once the folder is its own. It is to be stopped.
 func New(o Options) *Notifier {
-	n := &Notifier{o: o, wake: make(chan struct{}, 1), ending: make(chan struct{}), over: make(chan struct{})}
+	n := &Notifier{o: o, wake: make(chan struct{}, 1), ending: make(chan struct{}), over: make(chan struct{}),
+		sendTime: sendTime, stopTime: stopTime}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
@@ -98,7 +103,7 @@ func New(o Options) *Notifier {
 func (n *Notifier) Stop() {
 	n.once.Do(func() { close(n.over) }) // it was never started
 	close(n.ending)
-	defer time.AfterFunc(stopTime, n.cancel).Stop()
+	defer time.AfterFunc(n.stopTime, n.cancel).Stop()
 	<-n.over
 	n.cancel()
 }
@@ -107,7 +112,10 @@ func (n *Notifier) Stop() {
 // more.
 func (n *Notifier) Restart(v *sched.View) {
 	n.once.Do(func() {
-		n.box.load(n.o.Dir, n.o.Log)
+		n.box.load(n.o.Dir, n.o.Log, time.Now())
+		if n.o.Program == "" {
+			n.box.dropHost()
+		}
 		go n.run()
 	})
 	through, known := n.box.since()

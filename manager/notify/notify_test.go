@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,10 @@ func TestNotify(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	eventually(t, "three are reported", func() bool {
+		text, _ := os.ReadFile(reported)
+		return bytes.Count(text, []byte("\n")) >= 3
+	})
 	n.Stop()
 	text, _ := os.ReadFile(reported)
 	const want = `0 failed 3 {"schema":"trainyard.notice/v1","job":0,"name":"$(touch x); a","user":"ann","outcome":"failed","exit_code":3,"text":"it is over"}
@@ -85,8 +90,15 @@ func TestNotify(t *testing.T) {
 
 // started is a Notifier of a new folder.
 func started(o Options) *Notifier {
-	n := New(o)
+	n := patient(o)
 	n.Restart(&sched.View{})
+	return n
+}
+
+// patient is a Notifier that gives a slow machine time.
+func patient(o Options) *Notifier {
+	n := New(o)
+	n.sendTime, n.stopTime = 10*time.Minute, time.Minute
 	return n
 }
 
@@ -164,7 +176,11 @@ func TestWebhook(t *testing.T) {
 	for text, want := range map[string]string{s.URL + "/away": "answered 307", "ftp://secret/": "want an address",
 		"": "want an address", "http://127.0.0.1:1/secret": "webhook of"} {
 		write(text)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // no time for a second try
+		limit := time.Minute
+		if strings.Contains(text, "127.0.0.1:1/") {
+			limit = 200 * time.Millisecond // no time for a second try
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		err := post(ctx, file, "1", nil)
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -173,37 +189,131 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// Ensure that a program of a user that hangs is ended with all that it has started, and that the notices of others do
-// not wait for it.
+// loaded is the box of a folder.
+func loaded(dir string, log io.Writer, now time.Time) *box {
+	var b box
+	b.load(dir, slog.New(slog.NewTextHandler(log, nil)), now)
+	return &b
+}
+
+// Ensure that programs of a user that hang are ended with all that they have started, and that the notices of others,
+// and of the host, do not wait for them.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	hangs, quick := filepath.Join(dir, "hangs"), filepath.Join(dir, "quick")
-	writeProgram(t, hangs, "#!/bin/sh\nsleep 1000 & echo $! >"+dir+"/pid.new; mv "+dir+"/pid.new "+dir+"/pid; wait\n")
-	writeProgram(t, quick, "#!/bin/sh\ncat >"+dir+"/heard.new; mv "+dir+"/heard.new "+dir+"/heard\n")
-	there := func(name string) func() bool {
-		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	hangs, quick, host := filepath.Join(dir, "hangs"), filepath.Join(dir, "quick"), filepath.Join(dir, "host")
+	writeProgram(t, hangs, "#!/bin/sh\nsleep 1000 & echo $! >$0.new.$$; mv $0.new.$$ $0.pid.$$; wait\n")
+	for _, path := range []string{quick, host} {
+		writeProgram(t, path, "#!/bin/sh\ncat >/dev/null\n: >$0.heard.$TRAINYARD_JOB_ID\n")
 	}
-	n := started(Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-	end(n, view(asking("a", task.Notify{Run: hangs}, task.Notify{Run: quick})), 10, "")
-	eventually(t, "the other is heard", there("heard"))
-	eventually(t, "it hangs", there("pid"))
-	eventually(t, "the other is out of the box", func() bool {
-		var b box
-		b.load(dir, n.o.Log)
-		return len(b.has.Letters) == 1
+	there := func(name string, want int) func() bool {
+		return func() bool { list, _ := filepath.Glob(filepath.Join(dir, name)); return len(list) == want }
+	}
+	n := started(Options{Program: host, Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	v := view(asking("a", slices.Repeat([]task.Notify{{Run: hangs}}, task.MaxNotify)...),
+		asking("b", task.Notify{Run: quick}))
+	v.Jobs[0].Spec.User = "eve"
+	end(n, v, 10, "")
+	eventually(t, "two hang", there("hangs.pid.*", userAtOnce))
+	n.Log(v, &sched.Event{Kind: sched.AttemptEnded, Job: 1, Outcome: sched.Failed, Time: 10})
+	_ = n.EndBatch()
+	eventually(t, "the other is heard", there("quick.heard.1", 1))
+	eventually(t, "the host hears of both", there("host.heard.*", 2))
+	eventually(t, "the others are out of the box", func() bool {
+		return len(loaded(dir, io.Discard, time.Now()).has.Letters) == task.MaxNotify
 	})
 	n.cancel()
 	n.Stop()
-	pid, _ := os.ReadFile(filepath.Join(dir, "pid"))
-	eventually(t, "what it started is gone", func() bool {
-		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
+	pids, _ := filepath.Glob(filepath.Join(dir, "hangs.pid.*"))
+	for _, file := range pids {
+		pid, _ := os.ReadFile(file)
+		eventually(t, "what it started is gone", gone(string(pid)))
+	}
+	b, again := loaded(dir, io.Discard, time.Now()), 0
+	for _, l := range b.has.Letters {
+		if l.About.Again && l.To.Run == hangs {
+			again++
+		}
+	}
+	if len(b.has.Letters) != task.MaxNotify || again != userAtOnce || len(pids) != userAtOnce || b.has.Through != 10 {
+		t.Errorf("%+v through %d, want two that were cut off", b.has.Letters, b.has.Through)
+	}
+}
+
+// gone reports whether a process is.
+func gone(pid string) func() bool {
+	return func() bool {
+		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(pid) + "/stat")
 		return err != nil || strings.Contains(string(stat), ") Z ")
-	})
-	var b box
-	b.load(dir, n.o.Log)
-	if l := b.has.Letters; len(l) != 1 || l[0].To.Run != hangs || !l[0].About.Again || b.has.Through != 10 {
-		t.Errorf("%+v through %d, want the one that was cut off", l, b.has.Through)
+	}
+}
+
+// Ensure that a program that ends leaves nothing behind.
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "leaves")
+	writeProgram(t, path, "#!/bin/sh\nsleep 1000 &\necho $! >$0.pid\n")
+	if err := program(t.Context(), "", os.Environ(), nil, path); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := os.ReadFile(path + ".pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what it started is gone", gone(string(pid)))
+}
+
+// Ensure that a user whose notices wait drops none of others and of the host, and that theirs are bounded.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	b := loaded("", io.Discard, now)
+	for i := range 2 * mostWait {
+		b.add(letter{Key: fmt.Sprint(i), About: Notice{User: "eve"}}, now)
+		b.add(letter{Key: hostKey, About: Notice{User: "eve"}}, now)
+	}
+	b.add(letter{Key: "x", About: Notice{User: "ann"}}, now)
+	if n := len(b.has.Letters); n != userWait+mostWait+1 {
+		t.Errorf("%d wait, want %d", n, userWait+mostWait+1)
+	}
+	sent := map[string]int{}
+	for range 2 {
+		for _, l := range b.due(now) {
+			if l.Key == hostKey {
+				l.About.User = hostKey
+			}
+			sent[l.About.User]++
+		}
+	}
+	if sent["eve"] != userAtOnce || sent["ann"] != 1 || sent[hostKey] != 1 {
+		t.Errorf("%v at once", sent)
+	}
+}
+
+// Ensure that a clock that was ahead holds nothing up, that notices of a program of the host that is no more are
+// dropped with one warning, and that a restart forgets no idle job.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	ahead := now.Add(24 * time.Hour)
+	b := loaded(dir, io.Discard, ahead)
+	b.has.Last["0/0"], b.has.Idle["0"] = ahead, 1
+	for _, key := range []string{hostKey, hostKey, "0/0"} {
+		b.add(letter{Key: key, To: task.Notify{Run: "/x"}}, ahead)
+	}
+	b.save(ahead)
+	var log bytes.Buffer
+	n := patient(Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	n.Restart(&sched.View{Now: 7})
+	eventually(t, "it is noted", func() bool { at, known := n.box.since(); return known && at == 7 })
+	n.Stop()
+	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "dropped=2") {
+		t.Errorf("logged %q", log.String())
+	}
+	b = loaded(dir, io.Discard, now)
+	if l := b.has.Letters; len(l) != 1 || l[0].Due.After(time.Now().Add(rest)) || len(b.has.Last) > 0 ||
+		b.has.Idle["0"] != 1 {
+		t.Errorf("%+v", b.has)
 	}
 }
 
@@ -216,9 +326,13 @@ func TestRestart(t *testing.T) {
 	way := task.Notify{Run: program}
 	v := view(asking("old", way))
 	for i := range 3 {
-		n := New(Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		n := patient(Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 		n.Restart(v)
 		eventually(t, "it is noted", func() bool { at, known := n.box.since(); return known && at == v.Now })
+		eventually(t, "it is reported", func() bool {
+			text, _ := os.ReadFile(reported)
+			return i == 0 || bytes.Contains(text, []byte("\n"))
+		})
 		n.Stop()
 		if i == 0 {
 			v = view(asking("old", way), asking("new", way), asking("none"))
@@ -234,11 +348,14 @@ func TestRestart(t *testing.T) {
 // and each is sent, or counted in a later one; and that one is sent twice only if a crash met it, and then says so.
 func TestBox(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		dir, now := t.TempDir(), time.Unix(1e9, 0)
+		crashes, dir, now := seed%2 == 0, "", time.Unix(1e9, 0)
+		if crashes {
+			dir = t.TempDir()
+		}
 		var b box
-		b.load(dir, slog.New(slog.DiscardHandler))
+		b.load(dir, slog.New(slog.DiscardHandler), now)
 		put, out := map[string]int{}, map[string]int{}
 		last, sentOnce := map[string]time.Time{}, map[string]bool{}
 		var under []letter
@@ -270,9 +387,9 @@ func TestBox(t *testing.T) {
 					b.sent(&l, false)
 				}
 				under = nil
-			case seed%2 == 0:
+			case crashes:
 				b, crashed = box{}, true
-				b.load(dir, slog.New(slog.DiscardHandler))
+				b.load(dir, slog.New(slog.DiscardHandler), now)
 				under = nil
 			}
 		}
@@ -318,7 +435,7 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	var b box
-	b.load("", slog.New(slog.DiscardHandler))
+	b.load("", slog.New(slog.DiscardHandler), start)
 	h := about(v, 0)
 	h.words = []string{task.OnIdle}
 	if b.idleAgain(&h) || !b.idleAgain(&h) {
@@ -338,6 +455,13 @@ func TestMail(t *testing.T) {
 	if head != "To: ann@lab.example\nSubject: job 3 (a) failed\nAuto-Submitted: auto-generated\nMIME-Version: 1.0\n"+
 		"Content-Type: text/plain; charset=utf-8" || !strings.HasPrefix(body, "Exit code 2.\nx\nBcc: eve\nHeld back "+
 		"since the last notice: 2 x preempted.\n") {
+		t.Errorf("%s", text)
+	}
+	text = string(mail(&task.Notify{Mail: "ann@lab.example"}, &Notice{Job: 3, Name: "a", Outcome: task.OnFinished,
+		Host: "lab\u00e9"}))
+	head, body, _ = strings.Cut(text, "\n\n")
+	if !strings.Contains(head, "\nSubject: =?utf-8?q?job_3_(a)_has_finished_on_lab=C3=A9?=\n") ||
+		body != "job 3 (a) has finished on lab\u00e9\n" {
 		t.Errorf("%s", text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,7 +28,7 @@ import (
 
 // send sends a notice in its way, and ends what takes longer than sendTime.
 func (n *Notifier) send(l *letter) error {
-	ctx, cancel := context.WithTimeout(n.ctx, sendTime)
+	ctx, cancel := context.WithTimeout(n.ctx, n.sendTime)
 	defer cancel()
 	text, err := json.Marshal(&l.About)
 	if err != nil {
@@ -39,7 +40,8 @@ func (n *Notifier) send(l *letter) error {
 		title, body := readable(&l.About)
 		return program(ctx, "", session(), nil, "notify-send", "--app-name=trainyard", "--", title, body)
 	case to.Mail != "":
-		return program(ctx, "", local.Passed(), mail(to, &l.About), Sendmail(), "-i", "-t")
+		// It may deliver in a process that it leaves behind.
+		return ran(ctx, command(ctx, "", local.Passed(), mail(to, &l.About), Sendmail(), "-i", "-t"))
 	case to.Webhook != "":
 		return post(ctx, to.Webhook, l.About.ID, text)
 	case to.Run != "":
@@ -48,17 +50,32 @@ func (n *Notifier) send(l *letter) error {
 	return program(ctx, "", variables(&l.About), text, n.o.Program)
 }
 
-// program runs a program: without a shell, with what it reads, and ends all of it with ctx.
+// program runs a program, and ends what it leaves behind.
 func program(ctx context.Context, dir string, env []string, input []byte, name string, args ...string) error {
+	cmd := command(ctx, dir, env, input, name, args...)
+	err := ran(ctx, cmd)
+	if cmd.Process != nil {
+		_ = cmd.Cancel()
+	}
+	return err
+}
+
+// command is a program without a shell, with what it reads. All of it ends with ctx.
+func command(ctx context.Context, dir string, env []string, input []byte, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, env, bytes.NewReader(input), time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
+}
+
+// ran runs a command.
+func ran(ctx context.Context, cmd *exec.Cmd) error {
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = errors.Join(err, ctx.Err())
 		}
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", cmd.Args[0], err)
 	}
 	return nil
 }
@@ -114,9 +131,13 @@ var said = map[string]string{task.OnFailed: "failed", task.OnFinished: "has fini
 // mail is a notice as a mail. Nothing in it can make another header: names are of letters and digits.
 func mail(to *task.Notify, about *Notice) []byte {
 	title, body := readable(about)
+	subject := strings.ReplaceAll(mime.QEncoding.Encode("utf-8", oneLine(title)), "\r\n", "\n")
 	head := fmt.Sprintf("To: %s\nSubject: %s\nAuto-Submitted: auto-generated\nMIME-Version: 1.0\n"+
-		"Content-Type: text/plain; charset=utf-8\n\n", to.Mail, oneLine(title))
-	return append([]byte(head), body+"\n"+title+"\n"...)
+		"Content-Type: text/plain; charset=utf-8\n\n", to.Mail, subject)
+	if body != "" {
+		body += "\n"
+	}
+	return append([]byte(head), body+title+"\n"...)
 }
 
 // oneLine leaves out what would end a line.
@@ -187,7 +208,8 @@ func hook(path string) (address, secret string, err error) {
 		return "", "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return "", "", cmp.Or(err, fmt.Errorf("webhook of %s: want a file", path))
 	}
 	b, err := io.ReadAll(io.LimitReader(f, mostHook))
