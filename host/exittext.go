@@ -48,6 +48,8 @@ func (r *Row) Failure() string {
 		return ExitText(r.Code)
 	case strings.HasPrefix(r.Text, task.GivenUp):
 		return r.Text
+	case strings.HasPrefix(r.Text, task.Timeout) && r.Code == 128+int32(syscall.SIGKILL):
+		return r.Text + ", it was killed after its grace"
 	case strings.HasPrefix(r.Text, task.Timeout):
 		return r.Text + ", " + ExitText(r.Code)
 	}

@@ -78,7 +78,7 @@ func (m *Manager) cleanUp(ctx context.Context) {
 	tick := time.NewTicker(min(max(m.o.Keep/10, cleanLeast), cleanMost))
 	defer tick.Stop()
 	for {
-		doc, err := m.Clean(ctx, api.Clean{OlderSec: m.o.Keep.Seconds()})
+		doc, err := m.Clean(ctx, api.Clean{OlderSec: m.o.Keep.Seconds(), Runs: true, Snapshots: true})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			m.o.Log.Warn("what is not to be kept is not removed", "error", err)

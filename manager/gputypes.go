@@ -43,8 +43,8 @@ func gpuKinds(types []string, list []device.Device) []gpuKind {
 
 // meets reports whether such GPUs have the name and the memory that a job asks for.
 func (k *gpuKind) meets(spec *sched.JobSpec, t *task.Task) bool {
-	if len(t.GPUTypes) > 0 && k.name == device.SlotType {
-		return false
+	if k.name == device.SlotType { // it is no GPU: the memory of the machine is counted elsewhere
+		return len(t.GPUTypes) == 0
 	}
 	return t.TakesGPU(k.name) && (k.memoryGB == 0 || k.memoryGB >= spec.GPUMemGB*asSold)
 }

@@ -1,15 +1,18 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -31,14 +34,19 @@ func readScripts(jobs []jobfile.Job, sent map[string]string) (map[string]string,
 		}
 		path := t.ScriptPath()
 		text, given := sent[path]
-		if _, known := texts[path]; !given && !known {
-			b, err := strictyaml.ReadFile(path, task.MaxScript)
+		if _, known := texts[path]; known {
+			continue
+		}
+		if base := filepath.Base(path); base == "." || base == ".." || base == "/" {
+			return nil, fmt.Errorf("%w: job %s: snapshot: script %s, want a file", api.ErrMalformed, jobs[i].Spec.Name,
+				path)
+		}
+		if !given {
+			b, err := readScript(path)
 			if err != nil {
 				return nil, fmt.Errorf("%w: job %s: snapshot: script: %w", api.ErrMalformed, jobs[i].Spec.Name, err)
 			}
 			text = string(b)
-		} else if known {
-			continue
 		}
 		if len(text) > task.MaxScript {
 			return nil, fmt.Errorf("%w: job %s: snapshot: script %s of more than %d bytes, want less",
@@ -47,6 +55,20 @@ func readScripts(jobs []jobfile.Job, sent map[string]string) (map[string]string,
 		texts[path] = text
 	}
 	return texts, nil
+}
+
+// readScript reads a file of this machine, up to a byte more than a script may have. A pipe that no one writes to holds
+// nothing up.
+func readScript(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("%s, want a file", path))
+	}
+	return io.ReadAll(io.LimitReader(f, task.MaxScript+1))
 }
 
 // keep has jobs run their scripts as texts has them, once those are durable. done is called once the jobs have arrived,

@@ -91,11 +91,19 @@ func byWorth(k worth.Known, facts Facts, s *key.Settings) (st pipeline.Stages, e
 	return worth.Stages(k, p), nil
 }
 
+// mostNodes returns how many nodes have at most so many GPUs, one at least; 0 = any number.
+func mostNodes(gpus, perNode int) int32 {
+	if gpus == 0 {
+		return 0
+	}
+	return int32(max(gpus/max(perNode, 1), 1))
+}
+
 // worthRents returns how that system rents, nil where it has no budget.
 func worthRents(k worth.Known, facts Facts, s *key.Settings) (worth.Renting, error) {
 	p := boa.Params{Known: boa.Known{Curves: k.Speeds, Restart: k.Restart, PerNode: facts.PerNode,
 		Boot: slowestBoot(facts.Pools)}, Budget: budgetOf(facts, s), Weight: keyWeight.Standard(), Unsaved: unsaved(s),
-		Rent: provision.Rent{Keep: Keep.Get(s), Most: int32(MaxGPUs.Get(s) / max(facts.PerNode, 1))}}
+		Rent: provision.Rent{Keep: Keep.Get(s), Most: mostNodes(MaxGPUs.Get(s), facts.PerNode)}}
 	monthly(facts, s, &p)
 	switch {
 	case p.Budget == 0 && p.Month == price.MonthRule{}:

@@ -27,29 +27,53 @@ func (t *Task) checkScript() error {
 	return nil
 }
 
+// interpreters are programs, other than Python, whose first argument that is no option is a script; torchrun is one.
+var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "perl", "ruby", "Rscript", "node", "julia", "torchrun"}
+
+// flags are the options of torchrun that have no value.
+var flags = []string{"--standalone", "--no-python", "--no_python", "--use-env", "--use_env"}
+
+// takesValue reports whether the argument behind an option is its value.
+func takesValue(program, option string) bool {
+	switch {
+	case isPython(program):
+		return option == "-W" || option == "-X"
+	case program == "torchrun":
+		return !strings.Contains(option, "=") && !slices.Contains(flags, option)
+	case strings.HasSuffix(program, "sh"):
+		return !strings.HasPrefix(option, "--") && strings.HasSuffix(strings.ToLower(option), "o") ||
+			option == "--rcfile" || option == "--init-file"
+	case program == "env":
+		return option == "-u" || option == "-C"
+	}
+	return false
+}
+
 // ScriptOf returns the index of the script in a command such as [python, -u, train.py] or [/usr/bin/env, bash, run.sh]:
-// its first argument that is no option.
+// the first argument of an interpreter that is no option.
 func ScriptOf(command []string) (int, error) {
-	const wanted = "want a program and its script, as in [python, train.py]"
-	program, i := command[0], 1
-	if filepath.Base(program) == "env" {
-		for i < len(command) && (strings.HasPrefix(command[i], "-") || strings.Contains(command[i], "=")) {
+	const wanted = "want a program and its script, as in [python, train.py] or [bash, run.sh]"
+	program, i := filepath.Base(command[0]), 1
+	for i < len(command) && program == "env" {
+		switch arg := command[i]; {
+		case takesValue(program, arg):
 			i++
-		}
-		if i < len(command) {
-			program = command[i]
+		case !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "="):
+			program = filepath.Base(arg)
 		}
 		i++
 	}
-	python := isPython(filepath.Base(program))
+	if !isPython(program) && !slices.Contains(interpreters, program) {
+		return 0, fmt.Errorf("snapshot: script of a command of %s, %s", short(program), wanted)
+	}
 	for ; i < len(command); i++ {
 		switch arg := command[i]; {
-		case arg == "-c" || arg == "-m" || arg == "-":
+		case arg == "-c" || arg == "-m" || arg == "--module" || arg == "-":
 			return 0, fmt.Errorf("snapshot: script of a command with %s, %s", arg, wanted)
-		case python && slices.Contains([]string{"-W", "-X"}, arg):
-			i++ // its value
-		case !strings.HasPrefix(arg, "-"):
+		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
 			return i, nil
+		case takesValue(program, arg):
+			i++
 		}
 	}
 	return 0, fmt.Errorf("snapshot: script of a command without one, %s", wanted)

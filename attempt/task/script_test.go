@@ -12,6 +12,8 @@ func TestScriptOf(t *testing.T) {
 		"python train.py -x": 1, "python3.11 -u -W error train.py": 4, "/bin/bash -l run.sh a": 2,
 		"env A=b python x":          3,
 		"/usr/bin/env -S perl -w x": 4, "torchrun --nproc_per_node=2 train.py": 2,
+		"torchrun --standalone --nproc-per-node 2 train.py 2": 4, "bash -eo pipefail run.sh": 3, "zsh +o x run.sh": 3,
+		"env -u FOO -i A=b bash x.sh": 6, "./run.sh data": 0, "uv run --script x.py": 0, "env -S uv run x": 0,
 		"python": 0, "python -m pkg": 0, "sh -c x": 0, "env": 0, "python -u": 0, "bash -": 0,
 	} {
 		at, err := ScriptOf(strings.Fields(command))

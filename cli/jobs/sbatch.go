@@ -59,7 +59,8 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.output, "output", "o", "", "`FILE` that it writes to (default: slurm-%j.out, slurm-%A_%a.out)")
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
 	fs.StringVar(&f.openMode, "open-mode", "", "`MODE`: append, or truncate at each start (default: at the first)")
-	fs.StringVar(&f.snapshot, "snapshot", "script", "`WORD`: script: run it as it is now; none: as it is at each start")
+	fs.StringVar(&f.snapshot, "snapshot", "", "`WORD`: script: run it as it is now (default, where a shell, Python\n"+
+		"or another known interpreter runs it); none: as it is at each start")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
 	fs.BoolVarP(&f.wait, "wait", "W", false, "wait until it is done, and exit with its code")
 	f.batchMore.define(fs)
@@ -272,7 +273,7 @@ func (f *batchFlags) submission(script string, command []string, inherit bool) (
 	}
 	name := f.jobName(script)
 	job := map[string]any{"command": command, "gpus": gpus, "inherit_env": inherit}
-	f.copies(job)
+	f.copies(job, script, command)
 	if kind != "" {
 		job["gpu_type"] = kind
 	}
@@ -324,10 +325,13 @@ func (f *batchFlags) job(run []string, path string, args []string, inherit bool)
 	return f.submission(path, command, inherit)
 }
 
-// copies has the job run a copy of its script, if it has one and nothing else is asked for.
-func (f *batchFlags) copies(job map[string]any) {
-	if f.snapshot != "none" && !f.wrapped && f.typed == "" {
-		job["snapshot"] = f.snapshot
+// copies has the job run a copy of its script, if it has one that is known to be it and nothing else is asked for.
+func (f *batchFlags) copies(job map[string]any, script string, command []string) {
+	if f.snapshot == "none" || f.wrapped || f.typed != "" {
+		return
+	}
+	if at, err := task.ScriptOf(command); f.snapshot != "" || err == nil && command[at] == script {
+		job["snapshot"] = cmp.Or(f.snapshot, "script")
 	}
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +39,11 @@ func (s *shell) scripts(cmd *cobra.Command, jobs []jobfile.Job) (map[string]stri
 			return nil, term.Refusedf("%s: --snapshot: %s has more than %d bytes, with those before it, want less "+
 				"through a context", term.OwnName(cmd), filepath.Base(from), mostSent)
 		}
-		if size <= mostSent {
+		if s.away() && !utf8.Valid(text) {
+			return nil, term.Refusedf("%s: --snapshot: %s is no text in UTF-8, want --snapshot none through a context",
+				term.OwnName(cmd), filepath.Base(from))
+		}
+		if size <= mostSent && utf8.Valid(text) { // else the host reads it itself
 			texts[path] = string(text)
 		}
 	}

@@ -12,13 +12,16 @@ import (
 	"github.com/trainyard/trainyard/simulate"
 )
 
+// mostSeeds is how many seeds a system may be simulated with.
+const mostSeeds = 10_000
+
 // checkSeeds refuses what is said of one simulation of a system where there are several.
 func (f *simulateFlags) checkSeeds(given bool) error {
 	if !given {
 		return nil
 	}
-	if f.seeds < 1 {
-		return term.Usagef("--seeds %d, want a number of seeds >= 1", f.seeds)
+	if f.seeds < 1 || f.seeds > mostSeeds {
+		return term.Usagef("--seeds %d, want a number of seeds from 1 to %d", f.seeds, mostSeeds)
 	}
 	for _, o := range []term.PathUse{{What: "--jobs-out", Path: f.jobsOut}, {What: "--events-out", Path: f.eventsOut},
 		{What: "--report", Path: f.report.Path}} {

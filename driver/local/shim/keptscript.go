@@ -37,8 +37,11 @@ func (s State) KeepScript(name string, text []byte) (digest string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err = s.KeptScript(digest, name); err == nil {
+	switch _, err = s.KeptScript(digest, name); {
+	case err == nil:
 		return digest, errors.Join(syncDir(folder), syncDir(string(s)))
+	case !errors.Is(err, ErrScriptLost):
+		return "", err
 	}
 	fresh, err := os.MkdirTemp(folder, unfinished)
 	if err != nil {
@@ -74,7 +77,10 @@ func (s State) KeptScript(digest, name string) (path string, err error) {
 		err = errors.New("it was changed")
 	}
 	path = filepath.Join(string(s), path)
-	if err != nil {
+	switch {
+	case mayPass(err):
+		return "", fmt.Errorf("script %s: %w", path, err)
+	case err != nil:
 		return "", fmt.Errorf("%w: %s: %w", ErrScriptLost, path, err)
 	}
 	return path, nil

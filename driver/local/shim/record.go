@@ -84,15 +84,19 @@ func (r *record) useReserved(over *Over) error {
 	return r.folder.Sync()
 }
 
-// passing are the errors of a write that may be none a moment later.
+// passing are the errors of a disk that may be none a moment later.
 var passing = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ENOMEM, syscall.EMFILE,
 	syscall.ENFILE}
+
+func mayPass(err error) bool {
+	return slices.ContainsFunc(passing, func(e error) bool { return errors.Is(err, e) })
+}
 
 // persist tries a write until it is done or hopeless.
 func persist(write func() error) error {
 	for rest := firstRest; ; rest = min(2*rest, lastRest) {
 		err := write()
-		if err == nil || !slices.ContainsFunc(passing, func(e error) bool { return errors.Is(err, e) }) {
+		if err == nil || !mayPass(err) {
 			return err
 		}
 		if rest < lastRest { // not for ever: it may be the same disk
