@@ -227,7 +227,11 @@ func TestNoNewbornIsAsked(t *testing.T) {
 		`/bin/true "$@"; n=$?; [ $n = 0 ] || echo died $n; done`
 	for _, shell := range []string{"bash", "sh", "sh again", "sh once more"} {
 		t.Run(shell, func(t *testing.T) { // one at a time: a newborn is one for mostNewborn, and 48 shells are many
-			o := sh(State(t.TempDir()), "")
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, busy), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := sh(State(dir), "")
 			o.Command = script(strings.Fields(shell)[0], fmt.Sprintf(
 				`trap "wait; exit 75" TERM; i=0; while [ $i -lt %d ]; do i=$((i+1)); (%s) & done; wait`, shells, loop))
 			o.Env, o.Grace = []string{"PATH=" + os.Getenv("PATH")}, patience/2
