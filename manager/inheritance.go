@@ -63,11 +63,7 @@ func (m *Manager) giveKnown(ctx context.Context) error {
 	file := *m.o.Jobs // the one who read it has it unchanged
 	file.Jobs = slices.Clone(known)
 	m.o.Jobs = &file
-	texts, err := readScripts(file.Jobs, nil)
-	if err == nil {
-		_, err = m.scripts.keep(m.o.Dir, file.Jobs, texts) // for as long as this manager runs
-	}
-	if err != nil {
+	if err := m.keepKnown(file.Jobs); err != nil {
 		return err
 	}
 	return m.inherit.give(m.o.Dir, file.Jobs, m.o.Inherit)

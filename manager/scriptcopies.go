@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -107,6 +108,40 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 	}
 	return done, nil
 }
+
+// keepKnown has jobs that are known beforehand run their scripts as they are now; those that the log has already run
+// the copies they were given, whatever has become of the files.
+func (m *Manager) keepKnown(jobs []jobfile.Job) error {
+	if !slices.ContainsFunc(jobs, copies) {
+		return nil
+	}
+	arrived := make(map[string]bool) // by name
+	for rec, err := range m.kept.records {
+		if err != nil {
+			return err
+		}
+		if rec.Event.Kind == sched.JobArrived {
+			arrived[rec.Event.Spec.Name] = true
+		}
+	}
+	coming, at := make([]jobfile.Job, 0, len(jobs)), make([]int, 0, len(jobs))
+	for i := range jobs {
+		if copies(jobs[i]) && !arrived[jobs[i].Spec.Name] {
+			coming, at = append(coming, jobs[i]), append(at, i)
+		}
+	}
+	texts, err := readScripts(coming, nil)
+	if err == nil {
+		_, err = m.scripts.keep(m.o.Dir, coming, texts) // for as long as this manager runs
+	}
+	for k, i := range at {
+		jobs[i] = coming[k]
+	}
+	return err
+}
+
+// copies reports whether a job runs a copy of its script.
+func copies(j jobfile.Job) bool { return j.Task.Script.At > 0 }
 
 // dropScripts removes the scripts that no job which is not done runs, and what a kill has left, and adds their bytes to
 // doc.

@@ -53,16 +53,7 @@ func takesValue(program, option string) bool {
 // the first argument of an interpreter that is no option.
 func ScriptOf(command []string) (int, error) {
 	const wanted = "want a program and its script, as in [python, train.py] or [bash, run.sh]"
-	program, i := filepath.Base(command[0]), 1
-	for i < len(command) && program == "env" {
-		switch arg := command[i]; {
-		case takesValue(program, arg):
-			i++
-		case !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "="):
-			program = filepath.Base(arg)
-		}
-		i++
-	}
+	program, i := programOf(command)
 	if !isPython(program) && !slices.Contains(interpreters, program) {
 		return 0, fmt.Errorf("snapshot: script of a command of %s, %s", short(program), wanted)
 	}
@@ -77,6 +68,20 @@ func ScriptOf(command []string) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("snapshot: script of a command without one, %s", wanted)
+}
+
+// programOf returns the name of the program of a command, which may stand behind env, and the index of its arguments.
+func programOf(command []string) (program string, i int) {
+	program, i = filepath.Base(command[0]), 1
+	for ; i < len(command) && program == "env"; i++ {
+		switch arg := command[i]; {
+		case takesValue(program, arg):
+			i++
+		case !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "="):
+			program = filepath.Base(arg)
+		}
+	}
+	return program, i
 }
 
 // ScriptPath returns the path of the script of a task, which has one.

@@ -21,9 +21,9 @@ const (
 	mostNamed   = 16
 )
 
-// mostNewborn is the age from which on a process is taken to run what it was forked to run. Between fork and exec it has
-// the handlers of its parent and dies of a signal: on a busy machine for 100 ms, else for less than one. A test that
-// makes a machine busier has more.
+// mostNewborn is the age from which on a process is taken to run what it was forked to run. Between fork and exec it
+// has the handlers of its parent and dies of a signal: on a busy machine for 100 ms, else for less than one. A test
+// that makes a machine busier has more.
 var mostNewborn = 250 * time.Millisecond
 
 // asking has an attempt end: it looks at its processes again and again, and asks those that are to hear it.
