@@ -36,16 +36,19 @@ type tallied struct {
 
 // note notes what an event touches.
 func (t *tally) note(v *sched.View, e *sched.Event) {
-	if e.Job != sched.None {
+	if names(e) {
 		t.touched = append(t.touched, e.Job)
 	}
-	if e.Node != sched.None {
+	if e.Node != sched.None && e.Kind.Form().Node != sched.NotNamed {
 		t.nodes = append(t.nodes, e.Node)
 	}
 	if e.Kind == sched.GPUChanged {
 		t.nodes = append(t.nodes, v.GPUs[int(e.Value)].Node)
 	}
 }
+
+// names reports whether an event is about a job: of others its number may be anything.
+func names(e *sched.Event) bool { return e.Job != sched.None && e.Kind.Form().Job != sched.NotNamed }
 
 // settle counts again what events touched since it was called last.
 func (t *tally) settle(v *sched.View) {

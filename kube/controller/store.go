@@ -95,7 +95,7 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
 	s.tally.note(v, e)
-	if e.Job != sched.None {
+	if names(e) {
 		s.named = append(s.named, e.Job)
 	}
 	if e.Kind.Form().Life && e.Job != sched.None {
