@@ -17,8 +17,8 @@ const (
 	mostPatience = 2 * time.Second
 	firstLook    = 5 * time.Millisecond // between looks, which become rarer
 	lastLook     = 250 * time.Millisecond
-	lookShare   = 4 // a look that takes long is followed by so many times as long without one
-	mostNamed   = 16
+	lookShare    = 4 // a look that takes long is followed by so many times as long without one
+	mostNamed    = 16
 )
 
 // mostNewborn is the age from which on a process is taken to run what it was forked to run. Between fork and exec it
