@@ -382,5 +382,8 @@ func (h *Host) Brief(v *sched.View) *pipeline.Brief {
 	return pipeline.NewBrief(v, h.now.Load().Decider)
 }
 
+// Pricer returns what puts a price on GPUs; nil = the system that decides puts none on them. Its answers are for Look.
+func (h *Host) Pricer() sched.Pricer { return pipeline.PricerOf(h.now.Load().Decider) }
+
 // Board shows how the jobs stand.
 func (h *Host) Board() *Board { return h.board }

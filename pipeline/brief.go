@@ -13,13 +13,12 @@ type Brief struct {
 	stocks   map[sched.TypeSet][]explain.Stock
 	unusable map[sched.TypeID][]sched.GPUID
 	open     map[sched.JobID][]sched.JobID // tasks of an array, by its first one
-	pricer   sched.Pricer                  // nil = the system puts no price on GPUs
 }
 
 // NewBrief returns the Brief of v, of which dec decided last; it may be nil.
 func NewBrief(v *sched.View, dec sched.Decider) *Brief {
 	return &Brief{v, pipelineOf(dec), make(map[sched.TypeSet][]explain.Stock), make(map[sched.TypeID][]sched.GPUID),
-		make(map[sched.JobID][]sched.JobID), pricerOf(dec)}
+		make(map[sched.JobID][]sched.JobID)}
 }
 
 // pipelineOf returns the Pipeline that decides about jobs in dec; nil if there is none, or it has not decided yet.

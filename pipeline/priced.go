@@ -2,14 +2,12 @@ package pipeline
 
 import "github.com/trainyard/trainyard/sched"
 
-// Pricer returns what puts a price on GPUs in the Decider; nil = nothing does.
-func (b *Brief) Pricer() sched.Pricer { return b.pricer }
-
-// pricerOf returns what puts a price on GPUs in a Decider; nil = nothing does.
-func pricerOf(dec sched.Decider) sched.Pricer {
+// PricerOf returns what puts a price on GPUs in a Decider; nil = nothing does. It reads nothing that decisions change,
+// so that any goroutine may ask.
+func PricerOf(dec sched.Decider) sched.Pricer {
 	switch d := dec.(type) {
 	case *composed:
-		return pricerOf(d.Decider)
+		return PricerOf(d.Decider)
 	case *Pipeline:
 		p, _ := d.s.Allocate.(sched.Pricer)
 		return p

@@ -22,6 +22,8 @@ type Host interface {
 	Look(ctx context.Context, f func(*sched.View)) error
 	// Brief says why jobs wait, for lists of many.
 	Brief(v *sched.View) *pipeline.Brief
+	// Pricer is what puts a price on GPUs; nil = the system that decides puts none on them. Its answers are for Look.
+	Pricer() sched.Pricer
 	// Result is what has come of all jobs so far.
 	Result() (metrics.Result, []metrics.Job)
 	// Board has what the view does not: when jobs came and went, by whom, and why they failed.

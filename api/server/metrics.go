@@ -192,7 +192,7 @@ func (x standing) count(v *sched.View, t *tally) {
 		t.gpus[state]++
 	}
 	t.wasted = x.s.o.Meter.wasted.all()
-	if p := pricer(x.s.o.Host); p != nil {
+	if p := x.s.o.Host.Pricer(); p != nil {
 		t.prices = prices(v, p)
 	}
 	kWh, _ := energy(x.s.o.Host)

@@ -16,16 +16,13 @@ const priceID = "price"
 // priced answers about prices.
 type priced struct{ s *Server }
 
-// pricer is what puts a price on GPUs, for what Look calls; nil = the system that decides puts none on them.
-func pricer(h Host) sched.Pricer { return h.Brief(nil).Pricer() }
-
 // price returns what a GPU of each type is worth, and what jobs bid.
 func (p priced) price(ctx context.Context, _ *nothing) (api.Price, error) {
 	s := p.s
 	doc := api.Price{Schema: "trainyard.price/v1", System: s.o.Host.Header().System, Prices: []api.TypePrice{},
 		Bids: []api.Bid{}}
 	err := s.o.Host.Look(ctx, func(v *sched.View) {
-		if by := pricer(s.o.Host); by != nil {
+		if by := s.o.Host.Pricer(); by != nil {
 			doc.Prices = prices(v, by)
 			by.Bids(v, sched.None, func(id sched.JobID, b sched.Bid) {
 				doc.Bids = append(doc.Bids, *bidDoc(id, &b))
@@ -62,7 +59,7 @@ func bidDoc(id sched.JobID, b *sched.Bid) *api.Bid {
 
 // worths adds what GPUs are worth to jobs, by their number.
 func worths(h Host, v *sched.View, docs []api.Job) {
-	p := pricer(h)
+	p := h.Pricer()
 	if p == nil {
 		return
 	}
@@ -84,7 +81,7 @@ func worths(h Host, v *sched.View, docs []api.Job) {
 // bidOf says what the job bids, as of the moment of the answer; nil where that is not known.
 func bidOf(ctx context.Context, s *Server, id sched.JobID) (doc *api.Bid, err error) {
 	err = s.o.Host.Look(ctx, func(v *sched.View) {
-		if by := pricer(s.o.Host); by != nil {
+		if by := s.o.Host.Pricer(); by != nil {
 			by.Bids(v, id, func(_ sched.JobID, b sched.Bid) {
 				doc = bidDoc(id, &b)
 				doc.Text = bidText(doc, b.Assumed, s.o.Site.Unit())

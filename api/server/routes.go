@@ -230,7 +230,7 @@ func alternative(host Host, on site.Site, id string) (instead string, able bool)
 		_, able = host.(Foreseer)
 		return "why of each job", able
 	case id == priceID:
-		return "explain of each decision; the system that decides puts no price on GPUs", pricer(host) != nil
+		return "explain of each decision; the system that decides puts no price on GPUs", host.Pricer() != nil
 	case id == calibrationID:
 		_, able = host.(Calibrator)
 		return "the forecasts of why, which are not kept here", able
