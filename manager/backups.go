@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/attempt/task"
@@ -28,6 +29,8 @@ type BackedUp struct {
 	Running int       // of these, that had an attempt
 	Tokens  bool      // the folder has tokens
 	Bytes   int64     // of the file
+	Lost    []Lost    // jobs that lack what they need: it is in no backup
+	needs   []need
 	// of jobs that are not done and have started, with evidence that they save: where that is. No backup has it
 	Checkpoints []CheckpointFolder
 }
@@ -46,10 +49,10 @@ func (c *CheckpointFolder) Empty() bool {
 	return err != nil || len(list) == 0
 }
 
-// Backup writes the log of a folder, as it is after some batch, and its tokens to a new file that only its owner can
-// read. The folder may be served meanwhile. A file that is there is an error that wraps fs.ErrExist, a folder without a
-// log one that wraps fs.ErrNotExist. A log that no manager could start from is an error too. After an error there is no
-// file.
+// Backup writes the log of a folder, as it is after some batch, its tokens, and the environments and scripts of jobs
+// that are not done to a new file that only its owner can read. The folder may be served meanwhile. A file that is
+// there is an error that wraps fs.ErrExist, a folder without a log one that wraps fs.ErrNotExist. A log that no manager
+// could start from is an error too. After an error there is no file.
 func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err error) {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -68,7 +71,24 @@ func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
-	b := &BackedUp{Made: time.Now().UTC()}
+	// of jobs that ended meanwhile the folder may have removed what they needed: what a second copy lacks too is lost
+	for b := new(BackedUp); ; {
+		lost, err := b.copy(ctx, dir, temp, out, version)
+		if err != nil || slices.Equal(lost, b.Lost) {
+			return b, err
+		}
+		b.Lost = lost
+	}
+}
+
+// copy writes the backup of a folder to out, by a copy of its log in temp, and returns who lacks something. Both may
+// have one before.
+func (b *BackedUp) copy(ctx context.Context, dir string, temp, out *os.File, version string) ([]Lost, error) {
+	b.Made, b.Tokens = time.Now().UTC(), false
+	_, err := out.Seek(0, io.SeekStart)
+	if err = errors.Join(err, out.Truncate(0), temp.Truncate(0)); err != nil {
+		return nil, err
+	}
 	if err := store.CopyTo(ctx, dir, temp.Name()); err != nil {
 		return nil, err
 	}
@@ -76,10 +96,7 @@ func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err er
 		return nil, fmt.Errorf("manager: %s: the log cannot be used, so it was not backed up: %w; `trainyard doctor "+
 			"--repair` makes what can be used of it whole", dir, err)
 	}
-	if err := b.write(dir, temp.Name(), out, version); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return b.write(dir, temp.Name(), out, version)
 }
 
 // look finds out what a copy of the log of a folder has, and whether a manager can start from it.
@@ -101,8 +118,9 @@ func (b *BackedUp) count(s *store.Store, dir string) error {
 		return err
 	}
 	jobs := state.View().Jobs
-	b.Jobs, b.Running, b.Checkpoints = len(jobs), 0, nil
+	b.Jobs, b.Running, b.Checkpoints, b.needs = len(jobs), 0, nil, nil
 	for i := range jobs {
+		b.needs = append(b.needs, needsOf(sched.JobID(i), &jobs[i])...)
 		if jobs[i].HoldsDevices() {
 			b.Running++
 		}
@@ -132,40 +150,48 @@ func checkpointsOf(j *sched.Job, id sched.JobID, dir string) (c CheckpointFolder
 	return c, true
 }
 
-// write writes the backup of a folder whose log was copied to log.
-func (b *BackedUp) write(dir, log string, out *os.File, version string) error {
+// write writes the backup of a folder whose log was copied to log, and returns who lacks something.
+func (b *BackedUp) write(dir, log string, out *os.File, version string) (lost []Lost, err error) {
 	w, err := backup.NewWriter(out, backup.Head{Made: b.Made, Version: version})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	from, err := os.Open(log) // not as it was made: the database may have another file by now
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer from.Close()
-	if failed := w.Add(backup.Log, from); failed != nil {
-		return failed
+	if err = w.Add(backup.Log, from); err == nil {
+		err = b.addTokens(w, dir)
 	}
-	tokens, err := os.ReadFile(filepath.Join(dir, access.TokensName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		b.Tokens = true
-		if failed := w.Add(backup.Tokens, bytes.NewReader(tokens)); failed != nil {
-			return failed
-		}
+	if err == nil {
+		lost, err = addNeeds(w, shim.State(dir), b.needs)
 	}
-	if failed := errors.Join(w.Close(), out.Sync()); failed != nil {
-		return failed
+	if err == nil {
+		err = errors.Join(w.Close(), out.Sync())
+	}
+	if err != nil {
+		return nil, err
 	}
 	info, err := out.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b.Bytes = info.Size()
-	return syncDir(filepath.Dir(out.Name()))
+	return lost, syncDir(filepath.Dir(out.Name()))
+}
+
+// addTokens adds the tokens of a folder to its backup, if it has some.
+func (b *BackedUp) addTokens(w *backup.Writer, dir string) error {
+	tokens, err := os.ReadFile(filepath.Join(dir, access.TokensName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b.Tokens = true
+	return w.Add(backup.Tokens, bytes.NewReader(tokens))
 }
 
 // syncDir makes the names in a folder durable.
@@ -218,12 +244,21 @@ func Restore(file, dir string) (*BackedUp, error) {
 
 // restore fills a folder, which will be at dir, from a backup.
 func (b *BackedUp) restore(in io.Reader, to *store.Restoring, dir string) error {
+	parts := make(map[string]bool)
+	kept, err := to.Kept()
+	if err != nil {
+		return err
+	}
 	head, err := backup.Read(in, func(name string, r io.Reader) error {
-		if name == backup.Log {
+		parts[name] = true
+		switch name {
+		case backup.Log:
 			return to.Write(r)
+		case backup.Tokens:
+			b.Tokens = true
+			return to.Tokens(r)
 		}
-		b.Tokens = true
-		return to.Tokens(r)
+		return keepPart(shim.State(kept), name, r)
 	})
 	if err != nil {
 		return err
@@ -236,5 +271,6 @@ func (b *BackedUp) restore(in io.Reader, to *store.Restoring, dir string) error 
 	if err != nil {
 		return fmt.Errorf("%s in it: %w: %w", backup.Log, err, backup.ErrBroken)
 	}
+	b.Lost = without(parts, b.needs)
 	return to.Commit()
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager/jobfile"
-	"github.com/trainyard/trainyard/sched"
 )
 
 // inheritance keeps the environments that jobs inherit, each once, for as long as a job may need it.
@@ -94,16 +93,8 @@ func (m *Manager) dropUnused(ctx context.Context, doc *api.Cleaned) error {
 	if err != nil {
 		return err
 	}
-	used := make(map[string]bool)
-	if err := m.Look(ctx, func(v *sched.View) {
-		for id := range v.Jobs {
-			if j := &v.Jobs[id]; j.State != sched.Done {
-				if t, bad := task.DecodeTask(j.Spec.Task); bad == nil {
-					used[t.Inherit] = true
-				}
-			}
-		}
-	}); err != nil {
+	used, err := inUse(ctx, m)
+	if err != nil {
 		return err
 	}
 	for _, digest := range digests {

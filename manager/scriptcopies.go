@@ -153,16 +153,7 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 	if err != nil {
 		return err
 	}
-	used := make(map[string]bool)
-	err = m.Look(ctx, func(v *sched.View) {
-		for id := range v.Jobs {
-			if j := &v.Jobs[id]; j.State != sched.Done {
-				if t, bad := task.DecodeTask(j.Spec.Task); bad == nil {
-					used[t.Script.Sum] = true
-				}
-			}
-		}
-	})
+	used, err := inUse(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,14 @@ type backupDoc struct {
 	Bytes   int64     `json:"bytes"`
 	// where jobs that are not done save: not in it
 	Checkpoints []backupCheckpoints `json:"checkpoints"`
+	Lost        []backupLost        `json:"lost"` // jobs that lack what the folder should have
+}
+
+// backupLost is a job that is held, as what it needs is lost.
+type backupLost struct {
+	Job  int    `json:"job"`
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 // backupCheckpoints is where a job saves.
@@ -46,11 +54,13 @@ func newBackup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the log of a state folder to a file, also while it is served",
-		Long: `Writes all jobs that the state folder knows, what became of them, and the
-tokens to a new file. The folder may be served meanwhile, and nothing waits for
+		Long: `Writes all jobs that the state folder knows, what became of them, the tokens,
+and the environments and scripts that jobs which are not done were submitted
+with to a new file. The folder may be served meanwhile, and nothing waits for
 it: the copy is the log as it is after some batch of events, whole.
 
-The file has the commands and the variables of jobs, so only you can read it.
+The file has the commands and the variables of jobs, passwords among them, as
+the state folder has: only you can read it, so keep it as you keep these.
 
 Not in it are outputs and checkpoints: these may be terabytes, and many lie in
 folders of your own, of which you make backups as of other data. It names those
@@ -89,11 +99,32 @@ func makeBackup(cmd *cobra.Command, dir, file string, asJSON bool) error {
 		return err
 	case asJSON:
 		return term.WriteJSON(cmd.OutOrStdout(), backupDoc{"trainyard.backup/v1", file, b.Made, b.Events, b.Jobs,
-			b.Running, b.Tokens, b.Bytes, checkpointDocs(b)})
+			b.Running, b.Tokens, b.Bytes, checkpointDocs(b), lostDocs(b)})
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s, %d running, log up to event %d%s, %.1f MiB; without "+
 		"outputs and checkpoints\n%s", file, term.Counted(b.Jobs, "job"), b.Running, b.Events, withTokens(b),
-		float64(b.Bytes)/(1<<20), notIn(b)))
+		float64(b.Bytes)/(1<<20), notIn(b)+held(b)))
+}
+
+func lostDocs(b *manager.BackedUp) []backupLost {
+	docs := make([]backupLost, len(b.Lost))
+	for i, l := range b.Lost {
+		docs[i] = backupLost{int(l.Job), l.Name, l.Why}
+	}
+	return docs
+}
+
+// held names the jobs that cannot start from a backup, one a line.
+func held(b *manager.BackedUp) string {
+	if len(b.Lost) == 0 {
+		return ""
+	}
+	lines := make([]string, len(b.Lost))
+	for i, l := range b.Lost {
+		lines[i] = fmt.Sprintf("job %d (%s): %s", l.Job, api.Printable(l.Name), api.Printable(l.Why))
+	}
+	return "these are held, as it lacks what they were submitted with; cancel them and submit them again:\n" +
+		shortened(lines)
 }
 
 func checkpointDocs(b *manager.BackedUp) []backupCheckpoints {
@@ -104,20 +135,26 @@ func checkpointDocs(b *manager.BackedUp) []backupCheckpoints {
 	return docs
 }
 
-// mostFolders is how many folders of checkpoints are named; --json names all.
-const mostFolders = 10
+// mostNamed is how many jobs are named; --json names all.
+const mostNamed = 10
 
 // listed names folders, one a line, each with its job.
 func listed(folders []manager.CheckpointFolder) string {
-	var b strings.Builder
-	for i := range folders[:min(len(folders), mostFolders)] {
+	lines := make([]string, len(folders))
+	for i := range folders {
 		c := &folders[i]
-		fmt.Fprintf(&b, "  job %d (%s): %s\n", c.Job, api.Printable(c.Name), api.Printable(c.Path))
+		lines[i] = fmt.Sprintf("job %d (%s): %s", c.Job, api.Printable(c.Name), api.Printable(c.Path))
 	}
-	if more := len(folders) - mostFolders; more > 0 {
-		fmt.Fprintf(&b, "  and those of %d more\n", more)
+	return shortened(lines)
+}
+
+// shortened are the first of some lines, indented, and how many more there are.
+func shortened(lines []string) string {
+	more := len(lines) - mostNamed
+	if more > 0 {
+		lines = append(slices.Clip(lines[:mostNamed]), fmt.Sprintf("and those of %d more", more))
 	}
-	return b.String()
+	return "  " + strings.Join(lines, "\n  ") + "\n"
 }
 
 // notIn says what of jobs that are to go on a backup does not have.
@@ -153,6 +190,9 @@ func (f *serveFlags) restoreInto(cmd *cobra.Command, dir string) error {
 		text += fmt.Sprintf("; %d that ran then start again: see to it that they run nowhere else", b.Running)
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), text)
+	if len(b.Lost) > 0 {
+		fmt.Fprint(cmd.ErrOrStderr(), "trainyard: ", held(b))
+	}
 	lost := slices.DeleteFunc(b.Checkpoints, func(c manager.CheckpointFolder) bool { return !c.Empty() })
 	if len(lost) > 0 {
 		fmt.Fprint(cmd.ErrOrStderr(), "trainyard: start from zero, as no checkpoint is there, unless you stop this, "+

@@ -1,4 +1,5 @@
-// Package backup is the file that keeps what a manager must have to go on elsewhere: its log and its tokens.
+// Package backup is the file that keeps what a manager must have to go on elsewhere: its log, its tokens, and
+// the environments and scripts of jobs that are not done.
 //
 // The file is lines of JSON, with the bytes of each part behind the line that announces it:
 //
@@ -7,7 +8,11 @@
 //	40960 bytes
 //	{"part":"tokens.json","size":311,"sha256":"..."}
 //	311 bytes
-//	{"parts":2,"sha256":"..."}
+//	{"part":"env/DIGEST","size":1200,"sha256":"..."}
+//	1200 bytes
+//	{"part":"snapshots/DIGEST/train.py","size":900,"sha256":"..."}
+//	900 bytes
+//	{"parts":4,"sha256":"..."}
 //
 // The last checksum is that of all bytes before its line. So a file that was cut, changed anywhere or goes on behind
 // its end is refused.

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,11 +22,32 @@ const format = 1
 // maxLine is how long a line between parts may be, in bytes.
 const maxLine = 4 << 10
 
-// The parts that a backup has: the first always.
+// maxNeed is how long an environment or a script may be, in bytes.
+const maxNeed = 16 << 20
+
+// The parts that a backup has: the first always. Those of Env and Script are there as jobs need them.
 const (
 	Log    = "trainyard.db"
 	Tokens = "tokens.json"
 )
+
+// Env is the part of an environment, by its digest.
+func Env(digest string) string { return "env/" + digest }
+
+// Script is the part of a script, by its digest.
+func Script(digest, name string) string { return "snapshots/" + digest + "/" + name }
+
+// Need returns what a part is that jobs need: an environment, or a script of that name. Without a digest it is neither.
+func Need(part string) (digest, name string, env bool) {
+	kind, rest, _ := strings.Cut(part, "/")
+	digest, name, script := strings.Cut(rest, "/")
+	env = kind == "env" && !script
+	script = kind == "snapshots" && script && name == filepath.Base(name) && name != "." && name != ".." && name != "/"
+	if len(digest) != 2*sha256.Size || strings.Trim(digest, "0123456789abcdef") != "" || !env && !script {
+		return "", "", false
+	}
+	return digest, name, env
+}
 
 // ErrBroken says that a file is no backup, or not as it was written.
 var ErrBroken = errors.New("want a backup as `trainyard backup` writes it; take another copy of it, or an older one")
@@ -101,14 +124,14 @@ type reader struct {
 	r    *bufio.Reader
 	at   int64 // bytes read
 	all  hash.Hash
-	seen []string // names of parts
+	seen map[string]bool // parts
 }
 
 // Read reads a backup to its end, and calls take with each part in turn; what take leaves is passed over. Only once
 // Read has returned without an error is what take got the backup. An error about the file wraps ErrBroken and has the
 // place, in bytes from the start.
 func Read(r io.Reader, take func(name string, r io.Reader) error) (Head, error) {
-	in := &reader{r: bufio.NewReaderSize(r, 64<<10), all: sha256.New()}
+	in := &reader{r: bufio.NewReaderSize(r, 64<<10), all: sha256.New(), seen: make(map[string]bool)}
 	head, err := in.head()
 	for more := true; err == nil && more; {
 		more, err = in.next(take)
@@ -192,16 +215,19 @@ func (r *reader) next(take func(string, io.Reader) error) (more bool, err error)
 	if bad := decode(line, &p); bad != nil || p.Name == "" {
 		return false, r.end(at, line)
 	}
-	switch {
-	case p.Name != Log && p.Name != Tokens:
-		return false, broken(at, "an unknown part %q, want %s or %s", p.Name, Log, Tokens)
-	case slices.Contains(r.seen, p.Name):
+	switch digest, _, _ := Need(p.Name); {
+	case p.Name != Log && p.Name != Tokens && digest == "":
+		return false, broken(at, "an unknown part %q, want %s, %s, env/SHA-256 or snapshots/SHA-256/NAME", p.Name, Log,
+			Tokens)
+	case digest != "" && p.Size > maxNeed:
+		return false, broken(at, "%s of %d bytes, want at most %d", p.Name, p.Size, maxNeed)
+	case r.seen[p.Name]:
 		return false, broken(at, "%s a second time", p.Name)
 	case p.Size < 0:
 		return false, broken(at, "%s of %d bytes", p.Name, p.Size)
 	}
 	r.add(line)
-	r.seen = append(r.seen, p.Name)
+	r.seen[p.Name] = true
 	return true, r.part(&p, take)
 }
 
@@ -250,7 +276,7 @@ func (r *reader) end(at int64, line []byte) error {
 		return broken(at, "%d parts by its last line, %d are there", e.Parts, len(r.seen))
 	case e.Sum != hex.EncodeToString(r.all.Sum(nil)):
 		return broken(at, "what stands before the last line is not what was written, by its checksum")
-	case !slices.Contains(r.seen, Log):
+	case !r.seen[Log]:
 		return broken(at, "it has no %s", Log)
 	}
 	if _, err := r.r.ReadByte(); !errors.Is(err, io.EOF) {

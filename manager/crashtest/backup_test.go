@@ -157,7 +157,13 @@ func TestPromise25BackupUnderLoad(t *testing.T) {
 func TestPromise25KilledRestore(t *testing.T) {
 	d := newDaemons(t, 2)
 	l := d.up()
-	d.submit("jobs: [{name: later, count: 3, command: ['true'], submit: 10h}]")
+	in := d.submission("jobs: [{name: later, count: 3, command: [sh, x.sh], submit: 10h, inherit_env: true, " +
+		"snapshot: script}]")
+	in.Inherit = map[string]string{"A": "b"}
+	in.Scripts = map[string]string{filepath.Join(d.dir, "x.sh"): "true"}
+	if _, err := d.dial().Submit(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
 	if code, said := command(t, d.dir, "token", "create", "--state", "state", "--user", "ann", "anns"); code != 0 {
 		t.Fatalf("token: code %d\n%s", code, said)
 	}
@@ -173,7 +179,7 @@ func TestPromise25KilledRestore(t *testing.T) {
 			if !dead.within(patience) || !dead.shot() {
 				t.Fatalf("%s: it does not die\n%s", point, &dead.stderr)
 			}
-			whole := point == "restore.named"
+			whole := point != "restore.written"
 			if !again || whole {
 				r.args = nil
 			}
@@ -188,6 +194,12 @@ func TestPromise25KilledRestore(t *testing.T) {
 			if len(doc.Jobs) != want || code != 0 || strings.Contains(tokens, "anns") != (want > 0) {
 				t.Errorf("%s, restored again %t: %d jobs, want %d; tokens (code %d): %s", point, again, len(doc.Jobs),
 					want, code, tokens)
+			}
+			envs, _ := r.state.KeptEnvs()
+			scripts, _, _ := r.state.Snapshots()
+			if has := min(want, 1); len(envs) != has || len(scripts) != has {
+				t.Errorf("%s, restored again %t: environments %v, scripts %v, want %d", point, again, envs, scripts,
+					has)
 			}
 			if left, _ := filepath.Glob(filepath.Join(string(r.state), "new.db*")); len(left) > 0 {
 				t.Errorf("%s, restored again %t: it leaves %v", point, again, left)

@@ -28,7 +28,7 @@ var shimPoints = []string{"shim.claimed", "shim.grouped", "shim.started", "shim.
 	"shim.over.after"}
 
 // restorePoints are those of a folder that is restored from a backup, in this order.
-var restorePoints = []string{"restore.written", "restore.named"}
+var restorePoints = []string{"restore.written", "restore.named", "restore.kept"}
 
 // once are those that a manager passes once only.
 var once = []string{"epoch", "synced"}

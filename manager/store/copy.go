@@ -53,8 +53,11 @@ var ErrNotEmpty = errors.New("want an empty folder; without a backup a manager g
 // newTokens is what the tokens of a folder are called until its log is there, see Restoring.
 const newTokens = newName + "-tokens"
 
-// Restoring is an empty folder that gets the log and the tokens of another. Both are there, or neither, whenever it is
-// stopped: the log gets its name last, and whoever opens a folder with a log gives the tokens theirs.
+// newKept is where the folders are that go into a folder once its log is there, see Restoring.
+const newKept = newName + "-kept"
+
+// Restoring is an empty folder that gets the log, the tokens and some folders of another. All are there, or none,
+// whenever it is stopped: the log gets its name last, and whoever opens a folder with a log gives the others theirs.
 type Restoring struct {
 	dir    string
 	lock   *os.File
@@ -109,6 +112,12 @@ func (r *Restoring) Write(from io.Reader) error { return r.write(newName, from) 
 // Tokens writes the tokens, see Write.
 func (r *Restoring) Tokens(from io.Reader) error { return r.write(newTokens, from) }
 
+// Kept makes a folder for folders that are to be in this one, under the same names. What is in them is to be durable.
+func (r *Restoring) Kept() (string, error) {
+	path := filepath.Join(r.dir, newKept)
+	return path, errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
+}
+
 func (r *Restoring) write(name string, from io.Reader) error {
 	path := filepath.Join(r.dir, name)
 	if err := remove(path); err != nil {
@@ -139,21 +148,36 @@ func (r *Restoring) Commit() error {
 	return finish(r.dir)
 }
 
-// finish gives the tokens their name in a folder that has its log.
+// finish gives the tokens and folders their names in a folder that has its log. It may be stopped, and called again.
 func finish(dir string) error {
-	err := os.Rename(filepath.Join(dir, newTokens), filepath.Join(dir, "tokens.json"))
+	kept := filepath.Join(dir, newKept)
+	folders, err := os.ReadDir(kept)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(syncFolder(dir), syncNames(dir))
+	for _, f := range folders {
+		if err := os.Rename(filepath.Join(kept, f.Name()), filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	failpoint.Here("restore.kept")
+	err = os.Rename(filepath.Join(dir, newTokens), filepath.Join(dir, "tokens.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(syncFolder(dir), remove(kept), syncNames(dir))
+}
+
+// dropNew removes what was to get its name once the log is there.
+func dropNew(dir string) error {
+	return errors.Join(remove(filepath.Join(dir, newName)), remove(filepath.Join(dir, newName+"-journal")),
+		remove(filepath.Join(dir, newTokens)), os.RemoveAll(filepath.Join(dir, newKept)))
 }
 
 // Close gives the folder back, as it was before if nothing was committed.
 func (r *Restoring) Close() (err error) {
 	if !r.done && r.lock != nil {
-		for _, name := range []string{newName, newName + "-journal", newTokens} {
-			err = errors.Join(err, remove(filepath.Join(r.dir, name)))
-		}
+		err = dropNew(r.dir)
 	}
 	for i := len(r.remove) - 1; i >= 0 && !r.done; i-- {
 		err = errors.Join(err, remove(r.remove[i]))

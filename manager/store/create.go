@@ -46,7 +46,7 @@ func create(dir string) error {
 		return err
 	}
 	temp := filepath.Join(dir, newName)
-	if err := errors.Join(remove(temp), remove(temp+"-journal"), remove(filepath.Join(dir, newTokens))); err != nil {
+	if err := dropNew(dir); err != nil {
 		return err
 	}
 	// commands and their environment are no one else's business

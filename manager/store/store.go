@@ -133,9 +133,11 @@ func (s *Store) open() error {
 	case info != nil && info.Size() == 0:
 		return fmt.Errorf("%s is empty: put the one that belongs here back, or start in an empty folder", FileName)
 	}
-	if _, missing := os.Lstat(filepath.Join(s.dir, newTokens)); missing == nil { // a Restore was stopped at its end
-		if failed := finish(s.dir); failed != nil {
-			return failed
+	for _, name := range []string{newKept, newTokens} {
+		if _, missing := os.Lstat(filepath.Join(s.dir, name)); missing == nil { // a Restore was stopped at its end
+			if failed := finish(s.dir); failed != nil {
+				return failed
+			}
 		}
 	}
 	if s.db, err = connect(path, "_pragma=journal_mode(wal)"); err != nil {

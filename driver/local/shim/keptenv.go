@@ -53,6 +53,18 @@ func (s State) KeepEnv(env map[string]string) error {
 	return errors.Join(err, syncDir(folder), syncDir(string(s)))
 }
 
+// ErrOther says that bytes are not those of a digest.
+var ErrOther = errors.New("not what has this SHA-256")
+
+// KeepEnvText keeps what EnvText returned, by the digest that it had, see KeepEnv; ErrOther if it is something else.
+func (s State) KeepEnvText(digest string, b []byte) error {
+	var env map[string]string
+	if err := json.Unmarshal(b, &env); err != nil || EnvDigest(env) != digest {
+		return ErrOther
+	}
+	return s.KeepEnv(env)
+}
+
 // HasEnv reports whether there is a file of an environment, whatever is in it.
 func (s State) HasEnv(digest string) bool {
 	_, err := os.Lstat(filepath.Join(string(s), envFolder, digest))
@@ -63,10 +75,15 @@ func (s State) HasEnv(digest string) bool {
 var ErrEnvLost = errors.New("the environment that it was submitted with is lost")
 
 // KeptEnv returns the environment of a digest; ErrEnvLost, with the file, if it cannot be had.
-func (s State) KeptEnv(digest string) (map[string]string, error) {
+func (s State) KeptEnv(digest string) (env map[string]string, err error) {
+	_, env, err = s.EnvText(digest)
+	return env, err
+}
+
+// EnvText returns the file of an environment as well, see KeptEnv.
+func (s State) EnvText(digest string) (b []byte, env map[string]string, err error) {
 	path := filepath.Join(envFolder, digest)
-	b, err := beneath.Read(string(s), path, maxEnv)
-	var env map[string]string
+	b, err = beneath.Read(string(s), path, maxEnv)
 	switch {
 	case err != nil:
 	case digestOf(b) != digest:
@@ -75,9 +92,9 @@ func (s State) KeptEnv(digest string) (map[string]string, error) {
 		err = json.Unmarshal(b, &env)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrEnvLost, filepath.Join(string(s), path), err)
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrEnvLost, filepath.Join(string(s), path), err)
 	}
-	return env, nil
+	return b, env, nil
 }
 
 // KeptEnvs returns the digests of the environments that are kept.

@@ -64,6 +64,16 @@ func (s State) KeepScript(name string, text []byte) (digest string, err error) {
 	return digest, errors.Join(err, syncDir(folder), syncDir(string(s)))
 }
 
+// KeepScriptText keeps what ScriptText returned, by the digest that it had, see KeepScript; ErrOther if it is something
+// else.
+func (s State) KeepScriptText(digest, name string, text []byte) error {
+	if scriptDigest(name, text) != digest {
+		return ErrOther
+	}
+	_, err := s.KeepScript(name, text)
+	return err
+}
+
 func scriptDigest(name string, text []byte) string {
 	sum := sha256.Sum256(bytes.Join([][]byte{[]byte(name), text}, []byte{0}))
 	return hex.EncodeToString(sum[:])
@@ -71,19 +81,25 @@ func scriptDigest(name string, text []byte) string {
 
 // KeptScript returns the path of a script that is kept; ErrScriptLost, with the file, if it cannot be had.
 func (s State) KeptScript(digest, name string) (path string, err error) {
+	path, _, err = s.ScriptText(digest, name)
+	return path, err
+}
+
+// ScriptText returns the text of a script as well, see KeptScript.
+func (s State) ScriptText(digest, name string) (path string, text []byte, err error) {
 	path = filepath.Join(snapshots, digest, name)
-	text, err := beneath.Read(string(s), path, task.MaxScript)
+	text, err = beneath.Read(string(s), path, task.MaxScript)
 	if err == nil && scriptDigest(name, text) != digest {
 		err = errors.New("it was changed")
 	}
 	path = filepath.Join(string(s), path)
 	switch {
 	case mayPass(err):
-		return "", fmt.Errorf("script %s: %w", path, err)
+		return "", nil, fmt.Errorf("script %s: %w", path, err)
 	case err != nil:
-		return "", fmt.Errorf("%w: %s: %w", ErrScriptLost, path, err)
+		return "", nil, fmt.Errorf("%w: %s: %w", ErrScriptLost, path, err)
 	}
-	return path, nil
+	return path, text, nil
 }
 
 // Snapshots returns the digests of what is kept, and what was left where something was killed as it wrote or removed.
