@@ -122,7 +122,7 @@ func (h *Host) load(ctx context.Context) error {
 func (h *Host) rebuild(ctx context.Context) error {
 	past, err := h.o.Store.Load(ctx)
 	if err != nil {
-		return h.named(err)
+		return h.o.named(err)
 	}
 	s := &Start{Header: past.Header, Renewed: past.Renew, From: past.State}
 	if past.Log == nil {
@@ -131,17 +131,18 @@ func (h *Host) rebuild(ctx context.Context) error {
 		err = h.replay(ctx, s, past.Log)
 	}
 	if err != nil {
-		return h.named(err)
+		return h.o.named(err)
 	}
 	h.now.Store(s)
 	return nil
 }
 
-func (h *Host) named(err error) error {
-	if h.o.Folder == "" {
+// named says of which folder an error is.
+func (o *Options) named(err error) error {
+	if o.Folder == "" {
 		return err
 	}
-	return fmt.Errorf("manager: %s: %w", h.o.Folder, err)
+	return fmt.Errorf("manager: %s: %w", o.Folder, err)
 }
 
 // replay brings the state to the end of a log, from where a system last started again. Where this program would have
