@@ -180,6 +180,11 @@ mutants: ## plant faults one at a time, and see that tests find them (MUTANTS='-
 kube-bins: ## build Kubernetes for the tests in bin/kube, from source, if this version is not there (13 minutes of CPU)
 	@hack/controlplane/build control node
 
+.PHONY: kube-yard
+kube-yard: ## measure a leader and its follower next to their bars (YARD='-nodes 6250 -jobs 100000'; made once, copied then)
+	@hack/controlplane/build control
+	@cd kube && $(GO) test -timeout 6h -run '^$$' -bench '^BenchmarkYard$$' -benchtime 1x ./e2e -args $(or $(YARD),-nodes 500 -jobs 5000)
+
 .PHONY: test-kube
 test-kube: export TRAINYARD_REQUIRE_KUBE := 1
 test-kube: ## run the tests of kube/ on a real control plane, built if need be

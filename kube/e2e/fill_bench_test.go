@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	fillNodes  = flag.Int("nodes", 50, "nodes of 8 GPUs that BenchmarkFill fills; 500 for the published figures")
+	fillNodes  = flag.Int("nodes", 50, "nodes of 8 GPUs of BenchmarkFill and BenchmarkYard; 500 for published figures")
 	fillBefore = flag.Bool("before", false, "BenchmarkFill hands all jobs in before the controller starts, and "+
 		"counts from that start")
 	fillInside = flag.Bool("inside", false, "BenchmarkFill has the controller in its own process, for profiles")
@@ -97,7 +97,7 @@ func fill(b *testing.B, mode v1alpha1.Mode, width int, submit func(r *rig, i int
 			b.ReportMetric(float64(r.reclaim().Milliseconds()), "reclaim-ms")
 		}
 		if program != nil {
-			b.ReportMetric(float64(peak(b, program))/(1<<20), "peak-MiB")
+			b.ReportMetric(float64(memoryOf(b, program, "VmHWM"))/(1<<20), "peak-MiB")
 			program.Kill()
 		}
 		r.kill()
@@ -227,36 +227,42 @@ func (r *rig) cpu() map[string]time.Duration {
 			filepath.Base(filepath.Dir(file)) != strconv.Itoa(os.Getpid()) {
 			continue // it ended meanwhile, or is another's
 		}
-		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
-		if err != nil {
-			continue
-		}
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		fields := strings.Fields(rest)
-		for _, ticks := range fields[11:13] { // utime and stime, in hundredths of a second
-			n, err := strconv.Atoi(ticks)
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			program, _, _ := strings.Cut(string(line), "\x00")
-			used[filepath.Base(program)] += time.Duration(n) * 10 * time.Millisecond
-		}
+		program, _, _ := strings.Cut(string(line), "\x00")
+		used[filepath.Base(program)] += r.cpuOf(filepath.Base(filepath.Dir(file)))
 	}
 	return used
 }
 
-// peak returns the most memory that a program had at once, in bytes.
-func peak(b *testing.B, p *controlplane.Program) (bytes int64) {
-	b.Helper()
+// cpuOf returns the processor time that a process took; 0 if it has ended.
+func (r *rig) cpuOf(pid string) (used time.Duration) {
+	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	for _, ticks := range strings.Fields(rest)[11:13] { // utime and stime, in hundredths of a second
+		n, err := strconv.Atoi(ticks)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		used += time.Duration(n) * 10 * time.Millisecond
+	}
+	return used
+}
+
+// memoryOf returns what the kernel says of the memory of a program, in bytes: VmHWM is the most that it had at once,
+// VmRSS what it has.
+func memoryOf(t testing.TB, p *controlplane.Program, what string) (bytes int64) {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &bytes); err == nil {
+		if _, err := fmt.Sscanf(line, what+": %d kB", &bytes); err == nil {
 			return bytes << 10
 		}
 	}
-	b.Fatal("no VmHWM in the status of a process")
+	t.Fatalf("no %s in the status of a process", what)
 	return 0
 }

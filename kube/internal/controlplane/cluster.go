@@ -23,6 +23,9 @@ type Options struct {
 	// NodeGrace is how long a node may be silent before the control plane takes it for not ready; 0 means Kubernetes'
 	// default, 50 s. Nodes must speak several times in it.
 	NodeGrace time.Duration
+
+	// Data is a folder that Save made: all that was stored then is there again. "" = nothing is.
+	Data string
 }
 
 // Cluster is a control plane that runs. Its methods may be called from any goroutine.
@@ -71,7 +74,13 @@ func launch(bins string, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: dir, bins: bins, options: o}
-	if err := c.start(ctx); err != nil {
+	if o.Data != "" {
+		err = os.CopyFS(c.data(), os.DirFS(o.Data))
+	}
+	if err == nil {
+		err = c.start(ctx)
+	}
+	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, c.tails())
 		c.stop(false)
 		return nil, err
@@ -156,6 +165,22 @@ func (c *Cluster) StopAPIServer() {
 	}
 }
 
+// Save ends all servers, and has a new folder keep what is stored.
+func (c *Cluster) Save(t testing.TB, folder string) {
+	t.Helper()
+	c.StopAPIServer()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.servers {
+		p.kill()
+	}
+	part := folder + ".part" // of one who did not come to the end
+	err := errors.Join(os.RemoveAll(part), os.CopyFS(part, os.DirFS(c.data())), os.Rename(part, folder))
+	if err != nil {
+		t.Fatalf("controlplane: %v", err)
+	}
+}
+
 // Config returns the config of a client of the administrator, not throttled. It is the caller's to change.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
@@ -225,5 +250,8 @@ func (c *Cluster) await(ctx context.Context, p *process, what string, try func()
 
 // path is a file in the cluster's directory.
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
+
+// data is the folder of what is stored.
+func (c *Cluster) data() string { return c.path("etcd") }
 
 func (c *Cluster) log(server string) string { return c.path(server + ".log") }

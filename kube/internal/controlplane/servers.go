@@ -38,7 +38,7 @@ const admin = "admin"
 // no one can reach: etcd wants one with a port, and no one asks for it. Its data need not survive the machine.
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	err := c.run(etcd, []string{
-		"--data-dir=" + c.path("etcd"),
+		"--data-dir=" + c.data(),
 		"--listen-client-urls=unix://" + c.path("etcd.sock"),
 		"--advertise-client-urls=http://127.0.0.111:0",
 		"--listen-peer-urls=http://127.0.0.1:0",

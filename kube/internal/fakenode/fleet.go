@@ -39,6 +39,10 @@ type Options struct {
 	// Heartbeat is the time between two signs of life of a node; 0 means a kubelet's default, 10 s.
 	Heartbeat time.Duration
 
+	// Quiet nodes give no sign of life: thousands of leases would be most of what a control plane does. It must bear
+	// that, see controlplane.Options.NodeGrace. What runs on one that is adopted goes on, as if it had been there.
+	Quiet bool
+
 	// StartDelay is the time from a pod's claims being ready to its process running.
 	StartDelay time.Duration
 

@@ -18,7 +18,10 @@ import (
 const createLimit = 16
 
 // Add has nodes with these names join: Node, ResourceSlice, heartbeats. They get ready soon; see WaitReady.
-func (f *Fleet) Add(ctx context.Context, names ...string) error {
+func (f *Fleet) Add(ctx context.Context, names ...string) error { return each(ctx, f.add, names) }
+
+// each does something about each of the names, several at a time.
+func each(ctx context.Context, do func(context.Context, string) error, names []string) error {
 	var (
 		group sync.WaitGroup
 		mu    sync.Mutex
@@ -29,7 +32,7 @@ func (f *Fleet) Add(ctx context.Context, names ...string) error {
 		limit <- struct{}{}
 		group.Go(func() {
 			defer func() { <-limit }()
-			if err := f.add(ctx, name); err != nil {
+			if err := do(ctx, name); err != nil {
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
@@ -47,9 +50,17 @@ func (f *Fleet) add(ctx context.Context, name string) error {
 	})
 }
 
-// Adopt has a node join whose object is there already, as that of a machine is which was asked for and has booted.
-func (f *Fleet) Adopt(ctx context.Context, name string) error {
-	return f.enter(ctx, name, func() error { return f.patchStatus(ctx, name) })
+// Adopt has nodes join whose objects are there already, as those of machines are which were asked for and have booted.
+func (f *Fleet) Adopt(ctx context.Context, names ...string) error {
+	err := each(ctx, func(ctx context.Context, name string) error {
+		return f.enter(ctx, name, func() error { return f.patchStatus(ctx, name) })
+	}, names)
+	if f.options.Quiet {
+		for _, o := range f.podStore.List() { // heard of before the nodes were there
+			f.podSeen(o.(*corev1.Pod))
+		}
+	}
+	return err
 }
 
 // enter has a node join, once its object is as it is to be.
@@ -66,7 +77,9 @@ func (f *Fleet) enter(ctx context.Context, name string, object func() error) err
 	if err := f.publish(ctx, name); err != nil {
 		return err
 	}
-	f.wait.Go(func() { f.heartbeat(n) })
+	if !f.options.Quiet {
+		f.wait.Go(func() { f.heartbeat(n) })
+	}
 	return nil
 }
 

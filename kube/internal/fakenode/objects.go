@@ -107,6 +107,9 @@ func (f *Fleet) publish(ctx context.Context, node string) error {
 		s.Spec.Devices = append(s.Spec.Devices, f.device(node, i))
 	}
 	_, err := f.client.ResourceV1().ResourceSlices().Create(ctx, s, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // of an adopted node
+		return nil
+	}
 	return err
 }
 

@@ -78,12 +78,12 @@ func (p *pod) nudge() {
 
 // live leads the pod from being bound to being gone.
 func (p *pod) live() {
-	switch p.first.Status.Phase {
-	case corev1.PodPending:
+	switch phase := p.first.Status.Phase; {
+	case phase == corev1.PodPending, phase == corev1.PodRunning && p.fleet.options.Quiet:
 		if gpus, ok := p.prepare(); ok {
 			p.run(gpus)
 		}
-	case corev1.PodRunning:
+	case phase == corev1.PodRunning:
 		// A process of before the node was lost: no one knows how it ended.
 		p.report(p.ctx, p.ended(killed, "ContainerStatusUnknown"))
 	}
@@ -180,8 +180,10 @@ func (p *pod) run(gpus []string) {
 	reported := make(chan struct{})
 	go func() {
 		defer close(reported)
-		// ctx keeps it from being sent, but does not cut it off on its way: it must not arrive after the end.
-		p.report(ctx, func(context.Context) error { return p.running(p.ctx) })
+		if p.first.Status.Phase == corev1.PodPending {
+			// ctx keeps it from being sent, but does not cut it off on its way: it must not arrive after the end.
+			p.report(ctx, func(context.Context) error { return p.running(p.ctx) })
+		}
 	}()
 	p.fleet.count(1)
 	code := p.execute(gpus)
