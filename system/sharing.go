@@ -8,20 +8,21 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/stage/share"
 	"github.com/trainyard/trainyard/system/eaco"
 	"github.com/trainyard/trainyard/system/key"
 )
 
 // The keys of EaCO.
 var (
-	keyUse = key.Positive(1, "a number in (0, 1]", "u_threshold", formatted(eaco.DefaultThreshold),
+	keyUse = key.Positive(1, "a number in (0, 1]", "u_threshold", formatted(share.DefaultThreshold),
 		"use of a GPU, in (0, 1], above which no one joins its jobs")
-	keyMemory = key.Positive(1, "a number in (0, 1]", "mem_threshold", formatted(eaco.DefaultThreshold),
+	keyMemory = key.Positive(1, "a number in (0, 1]", "mem_threshold", formatted(share.DefaultThreshold),
 		"share of its memory in use at the peak, in (0, 1], above which no one joins its jobs")
 	keySlow = key.New("slowdown_limit", "1.10",
 		"how much slower than alone a job without deadline may become, >= 1; inf = as published", parseSlow)
-	keyMostJobs = key.New("max_jobs", strconv.Itoa(eaco.DefaultMost), "jobs on a GPU at most, 1 to 8", parseMostJobs)
-	keyPatience = key.Positive(maxPatience, "a number > 0, at most 1e6", "patience", formatted(eaco.DefaultPatience),
+	keyMostJobs = key.New("max_jobs", strconv.Itoa(share.DefaultMost), "jobs on a GPU at most, 1 to 8", parseMostJobs)
+	keyPatience = key.Positive(maxPatience, "a number > 0, at most 1e6", "patience", formatted(share.DefaultPatience),
 		"a trial ends at the latest after so many times the time it should take at worst")
 	keyExclusive = key.New("exclusive_priority", "1", "jobs of that priority and above share with no one",
 		parsePriority)

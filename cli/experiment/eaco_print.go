@@ -7,7 +7,7 @@ import (
 
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/simulate"
-	"github.com/trainyard/trainyard/system/eaco"
+	"github.com/trainyard/trainyard/stage/share"
 )
 
 const eacoHead = `EaCO: energy-aware co-location, against fifo, fifo-packed and gandiva.
@@ -75,10 +75,10 @@ func (p *eacoPart) print(b *strings.Builder) {
 func (r *eacoRow) printCompanies(b *strings.Builder) {
 	name := r.With
 	if name == "" {
-		name = fmt.Sprintf("limit %.2f", eaco.DefaultSlow)
+		name = fmt.Sprintf("limit %.2f", share.DefaultSlow)
 	}
 	fmt.Fprintf(b, "%-12s", name)
-	for n := 1; n <= eaco.DefaultMost; n++ {
+	for n := 1; n <= share.DefaultMost; n++ {
 		share, excess := 0.0, 0.0
 		for _, c := range r.Companies {
 			if len(c.Models) == n {

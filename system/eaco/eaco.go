@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/share"
 )
+
+// Known is what is known of jobs in addition to what they say of themselves.
+type Known = share.Known
 
 // Params are the choices of EaCO. The zero value of a field means its default where one is given.
 type Params struct {
@@ -36,37 +38,13 @@ type Params struct {
 	Unsaved sched.Unsaved
 }
 
-// Defaults.
-const (
-	DefaultThreshold = 0.6
-	DefaultMost      = 4
-	DefaultSlow      = 1.10
-	DefaultPatience  = 2
-)
-
 // Decider is EaCO.
 type Decider struct {
-	core
-	p    Params
-	jobs []known
+	*share.Company
+	p Params
 
-	crowd  []sched.JobID // scratch
-	failed map[kind]bool // kinds of jobs for which nothing was found in this walk
-	// in the search under way a set was refused for want of slack, which depends on the newcomer's epoch
-	slack bool
-	users map[string]int // GPUs held, by user; only where limited
-}
-
-// known is what is remembered of a job.
-type known struct {
-	tried [][]sched.JobID // sets that it was taken off
-	from  sched.Time      // it is part of a trial whose jobs all work since then; Never = it is not
-	until sched.Time      // of a newcomer on trial: when the trial ends at the latest
-	begin sched.Time      // of the epoch under way; Never = unknown
-	took  time.Duration   // of its first whole epoch since from; 0 = there was none
-	edge  sched.Time      // end of its last epoch; -1 = none
-	whole bool            // its next attempt starts with a whole epoch
-	risk  bool            // it was flagged as late
+	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
+	users  map[string]int // GPUs held, by user; only where limited
 }
 
 // kind are jobs for which the walk finds the same, as long as no deadline, their own or for want of slack another's,
@@ -88,17 +66,16 @@ func New(p Params) (*Decider, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	d := &Decider{core: newCore(p.Known, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
-		failed: make(map[kind]bool), users: make(map[string]int)}
-	p.Learner.Epoch = d.know.sureEpoch
-	return d, nil
+	c := share.NewCompany(p.Known, share.Limits{Rule: share.Rule{Use: p.Use, Memory: p.Memory, Most: p.Most},
+		Slow: p.Slow, Patience: p.Patience, Alone: p.Alone, Parallel: p.Parallel, Unsaved: p.Unsaved})
+	return &Decider{Company: c, p: p, failed: make(map[kind]bool), users: make(map[string]int)}, nil
 }
 
 // fill puts defaults where nothing is given.
 func (p *Params) fill() {
-	p.Use, p.Memory = cmp.Or(p.Use, DefaultThreshold), cmp.Or(p.Memory, DefaultThreshold)
-	p.Slow, p.Patience = cmp.Or(p.Slow, DefaultSlow), cmp.Or(p.Patience, DefaultPatience)
-	p.Most, p.Alone = cmp.Or(p.Most, DefaultMost), cmp.Or(p.Alone, 1)
+	p.Use, p.Memory = cmp.Or(p.Use, share.DefaultThreshold), cmp.Or(p.Memory, share.DefaultThreshold)
+	p.Slow, p.Patience = cmp.Or(p.Slow, share.DefaultSlow), cmp.Or(p.Patience, share.DefaultPatience)
+	p.Most, p.Alone = cmp.Or(p.Most, share.DefaultMost), cmp.Or(p.Alone, 1)
 }
 
 // validate returns the first thing wrong with p.
@@ -125,48 +102,11 @@ var (
 	_ sched.Resumer = (*Decider)(nil)
 )
 
-// Resume takes over what the view shows.
-func (d *Decider) Resume(v *sched.View) {
-	d.prime(v)
-	d.meet(v)
-}
-
-// meet makes room for jobs that are new.
-func (d *Decider) meet(v *sched.View) {
-	for len(d.jobs) < len(v.Jobs) {
-		d.jobs = append(d.jobs, newKnown())
-	}
-}
-
-func newKnown() known {
-	return known{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
-}
-
-// Observe folds an event.
-func (d *Decider) Observe(v *sched.View, e *sched.Event) {
-	d.fold(v, e)
-	d.meet(v)
-	switch e.Kind {
-	case sched.EpochEnded:
-		d.epochEnded(e)
-	case sched.AttemptStarted:
-		d.started(v, e)
-	case sched.AttemptEnded:
-		m := &d.jobs[e.Job]
-		m.begin, m.whole = sched.Never, m.whole && e.Outcome == sched.Preempted
-	case sched.Ordered:
-		if sched.ActionKind(e.Code) == sched.Stop {
-			m := &d.jobs[e.Job]
-			m.whole = m.edge == e.Time
-		}
-	}
-}
-
 // Decide ends trials, then looks at the queue if anything changed.
 func (d *Decider) Decide(v *sched.View, out *sched.Desired) {
-	d.trials(v, out)
-	if d.dirty {
-		d.dirty = false
+	d.Trials(v, out)
+	if d.Dirty {
+		d.Dirty = false
 		d.walk(v, out)
 	}
 }
@@ -176,11 +116,11 @@ func (d *Decider) walk(v *sched.View, out *sched.Desired) {
 	clear(d.failed)
 	if d.p.UserGPUs > 0 {
 		clear(d.users)
-		for id := range d.held {
-			d.users[v.Jobs[id].Spec.User] += len(d.held[id])
+		for id := range d.Held {
+			d.users[v.Jobs[id].Spec.User] += len(d.Held[id])
 		}
 	}
-	for _, id := range slices.Clone(d.waiting) {
+	for _, id := range slices.Clone(d.Waiting) {
 		j := &v.Jobs[id]
 		if user := j.Spec.User; d.p.UserGPUs > 0 {
 			if d.users[user]+int(j.Spec.GPUs.Want) > d.p.UserGPUs {
@@ -196,91 +136,28 @@ func (d *Decider) walk(v *sched.View, out *sched.Desired) {
 // schedule is Algorithm 1 up to the trial: it gives job id the first candidate set on which all keep their deadlines,
 // and returns how many GPUs it gave.
 func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) int {
-	j, m := &v.Jobs[id], &d.jobs[id]
-	late := d.late(v, id)
-	if late && !m.risk {
-		m.risk = true
+	j, late := &v.Jobs[id], d.Late(v, id)
+	if late && d.Flag(id) {
 		out.Notes = append(out.Notes, sched.Note{Job: id, Why: sched.Reason{Code: sched.WhyAtRisk}})
 	}
 	if late && d.p.LateWait {
 		return 0
 	}
-	n := d.need(v, id, late)
-	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share,
-		!d.p.Unsaved.Protects(j), n.share && j.Spec.Deadline > 0}
+	n := d.NeedOf(v, id, late)
+	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.Share,
+		!d.p.Unsaved.Protects(j), n.Share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}
-	d.slack = false
-	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus).code == admitted })
+	d.Slack = false
+	set := d.First(v, n, func(gpus []sched.GPUID) bool { return d.Admits(v, id, gpus).Code == share.Admitted })
 	if set == nil {
-		d.failed[k] = !n.share || !k.due && len(m.tried) == 0 && !d.slack
+		d.failed[k] = !n.Share || !k.due && !d.Undone(id) && !d.Slack
 		return 0
 	}
-	d.give(v, id, set, n.share, out)
+	d.Give(v, id, set, n.Share, out)
 	return len(set)
 }
 
-// late reports whether job id would miss its deadline even alone.
-func (d *Decider) late(v *sched.View, id sched.JobID) bool {
-	end := v.Jobs[id].Spec.Deadline
-	return end > 0 && d.know.finish(v, id, 1) > end
-}
-
-// need returns what job id asks of a set; one that is late anyway shares with no one.
-func (d *Decider) need(v *sched.View, id sched.JobID, late bool) need {
-	s := v.Jobs[id].Spec
-	return need{gpus: int(s.GPUs.Want), types: s.Types, memGB: float64(s.GPUMemGB), share: !late &&
-		d.mayShare(v, id), sum: d.spreads(s.Model)}
-}
-
-// mayShare reports whether enough is known of job id, and whether it consents.
-func (d *Decider) mayShare(v *sched.View, id sched.JobID) bool { return d.alone(v, id) == "" }
-
-// alone says why job id shares with no one, "" if it may.
-func (d *Decider) alone(v *sched.View, id sched.JobID) string {
-	s := v.Jobs[id].Spec
-	switch {
-	case d.p.Most <= 1 || v.ShareLimit <= 1:
-		return "no one does here"
-	case s.Share == sched.ShareNever:
-		return "it does not want to"
-	case s.Priority >= d.p.Alone:
-		return "of its priority"
-	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || !(s.GPUMemGB > 0):
-		return "model, epochs, use or memory is not given"
-	case d.know.epoch(v, id) <= 0:
-		return "how long an epoch takes is unknown"
-	}
-	return ""
-}
-
-// spreads reports whether jobs of a model spread over their GPUs.
-func (d *Decider) spreads(model string) bool {
-	return slices.Contains(d.p.Parallel, "*") || slices.ContainsFunc(d.p.Parallel,
-		func(m string) bool { return strings.EqualFold(m, model) })
-}
-
-// give has job id hold set: on trial if others are there.
-func (d *Decider) give(v *sched.View, id sched.JobID, set []sched.GPUID, share bool, out *sched.Desired) {
-	d.crowd = d.partner(set, d.crowd)
-	trial := len(d.crowd) > 0
-	why := sched.Reason{Code: sched.WhyStarted}
-	if trial {
-		d.jobs[id].from, d.jobs[id].until, d.jobs[id].took = sched.Never, sched.Never, 0
-		why = sched.Reason{Code: sched.WhyTrial, Job: d.crowd[0], A: float64(len(d.crowd))}
-	}
-	t := out.Give(id, set, why)
-	if t.Trial = trial; share {
-		t.Share = sched.Shared
-	}
-	if trial {
-		for _, o := range append(d.crowd, id) {
-			out.Watch = append(out.Watch, sched.Watch{Job: o, On: true})
-		}
-	} else if v.Jobs[id].Watched {
-		out.Watch = append(out.Watch, sched.Watch{Job: id})
-	}
-	d.put(v, id, set, share, trial)
-	d.queue(v, id, false)
-}
+// Format names what is saved.
+func (*Decider) Format() string { return "eaco/1" }

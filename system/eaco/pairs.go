@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/share"
 )
 
 // PairRule says who shares with whom.
@@ -34,7 +35,7 @@ const (
 // here a job stays where it was put until it is done. What its rounds do exactly, package published plays. Pairs need
 // consent, and memory for both where it is known.
 type Pairs struct {
-	core
+	share.Core
 	rule     PairRule
 	seed     uint64
 	userGPUs int
@@ -46,7 +47,7 @@ func NewPairs(k Known, r PairRule, seed uint64, userGPUs int) (*Pairs, error) {
 	if k.Work == nil || k.Learner == nil {
 		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
 	}
-	return &Pairs{core: newCore(k, rule{use: math.Inf(1), memory: 1, most: 1}), rule: r, seed: seed,
+	return &Pairs{Core: share.NewCore(k, share.Rule{Use: math.Inf(1), Memory: 1, Most: 1}), rule: r, seed: seed,
 		userGPUs: userGPUs}, nil
 }
 
@@ -56,37 +57,37 @@ var (
 )
 
 // Resume takes over what the view shows.
-func (p *Pairs) Resume(v *sched.View) { p.prime(v) }
+func (p *Pairs) Resume(v *sched.View) { p.Prime(v) }
 
 // Observe folds an event.
-func (p *Pairs) Observe(v *sched.View, e *sched.Event) { p.fold(v, e) }
+func (p *Pairs) Observe(v *sched.View, e *sched.Event) { p.Fold(v, e) }
 
 // Format names what is saved.
 func (*Pairs) Format() string { return "pairs/1" }
 
 // SaveJob appends what the learner remembers of job j.
-func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.know.Learner.SaveJob(j, b) }
+func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.Know.Learner.SaveJob(j, b) }
 
 // LoadJob takes what SaveJob wrote.
-func (p *Pairs) LoadJob(j sched.JobID, b []byte) error { return p.know.Learner.LoadJob(j, b) }
+func (p *Pairs) LoadJob(j sched.JobID, b []byte) error { return p.Know.Learner.LoadJob(j, b) }
 
 // Decide serves the queue.
 func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
-	if !p.dirty {
+	if !p.Dirty {
 		return
 	}
-	p.dirty = false
+	p.Dirty = false
 	full := false       // fifo: someone waits for room, no one passes
 	asleep := asleep(v) // GPUs that there is room on once they are awake
-	for _, id := range slices.Clone(p.waiting) {
+	for _, id := range slices.Clone(p.Waiting) {
 		j := &v.Jobs[id]
-		if p.userGPUs > 0 && p.heldBy(v, j.Spec.User)+int(j.Spec.GPUs.Want) > p.userGPUs {
+		if p.userGPUs > 0 && p.HeldBy(v, j.Spec.User)+int(j.Spec.GPUs.Want) > p.userGPUs {
 			continue
 		}
 		var set []sched.GPUID
 		if !full {
-			n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types}
-			set = p.first(v, &p.book, n, func([]sched.GPUID) bool { return true })
+			n := share.Need{GPUs: int(j.Spec.GPUs.Want), Types: j.Spec.Types}
+			set = p.First(v, n, func([]sched.GPUID) bool { return true })
 		}
 		why := sched.Reason{Code: sched.WhyStarted}
 		if n := int(j.Spec.GPUs.Want); set == nil && !full && n <= asleep {
@@ -96,7 +97,7 @@ func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
 		if set == nil {
 			partner, ok := p.partner(v, id)
 			if ok {
-				set, why = p.held[partner], sched.Reason{Code: sched.WhyPaired, Job: partner}
+				set, why = p.Held[partner], sched.Reason{Code: sched.WhyPaired, Job: partner}
 			} else if p.rule == FIFOPacked {
 				return
 			}
@@ -123,8 +124,8 @@ func (p *Pairs) give(v *sched.View, id sched.JobID, set []sched.GPUID, why sched
 	if v.Jobs[id].Spec.Share != sched.ShareNever {
 		t.Share = sched.Shared
 	}
-	p.put(v, id, set, t.Share == sched.Shared, false)
-	p.queue(v, id, false)
+	p.Put(v, id, set, t.Share == sched.Shared, false)
+	p.Queue(v, id, false)
 }
 
 // partner returns the job that id is to join.
@@ -159,8 +160,8 @@ func joinsOthers(v *sched.View, id sched.JobID) bool {
 // singles has p.crowd be the jobs that id could join, in order of ids.
 func (p *Pairs) singles(v *sched.View, id sched.JobID) {
 	p.crowd = p.crowd[:0]
-	for g, on := range p.on {
-		if len(on) == 1 && p.held[on[0]][0] == sched.GPUID(g) && p.single(v, on[0]) && p.fits(v, id, on[0]) {
+	for g, on := range p.On {
+		if len(on) == 1 && p.Held[on[0]][0] == sched.GPUID(g) && p.single(v, on[0]) && p.fits(v, id, on[0]) {
 			p.crowd = append(p.crowd, on[0])
 		}
 	}
@@ -169,17 +170,17 @@ func (p *Pairs) singles(v *sched.View, id sched.JobID) {
 
 // together returns the work of jobs id and o on the GPUs of o, over that of one alone.
 func (p *Pairs) together(v *sched.View, id, o sched.JobID) float64 {
-	at, width := p.held[o][0], len(p.held[o])
-	return 1/p.ask.slow(v, at, width, id, nil, o) + 1/p.ask.slow(v, at, width, o, nil, id)
+	at, width := p.Held[o][0], len(p.Held[o])
+	return 1/p.Slower(v, at, width, id, nil, o) + 1/p.Slower(v, at, width, o, nil, id)
 }
 
 // single reports whether job o shares its GPUs, but with no one yet.
 func (p *Pairs) single(v *sched.View, o sched.JobID) bool {
-	if len(p.held[o]) == 0 || !p.share[o] || v.Jobs[o].Spec.Model == "" {
+	if len(p.Held[o]) == 0 || !p.Shares[o] || v.Jobs[o].Spec.Model == "" {
 		return false
 	}
-	for _, g := range p.held[o] {
-		if len(p.on[g]) != 1 || !v.Usable(g) {
+	for _, g := range p.Held[o] {
+		if len(p.On[g]) != 1 || !v.Usable(g) {
 			return false
 		}
 	}
@@ -189,8 +190,8 @@ func (p *Pairs) single(v *sched.View, o sched.JobID) bool {
 // fits reports whether job id may have the GPUs of o.
 func (p *Pairs) fits(v *sched.View, id, o sched.JobID) bool {
 	a, b := v.Jobs[id].Spec, v.Jobs[o].Spec
-	node := &v.Nodes[v.GPUs[p.held[o][0]].Node].Spec
+	node := &v.Nodes[v.GPUs[p.Held[o][0]].Node].Spec
 	known := a.GPUMemGB > 0 && b.GPUMemGB > 0 && node.GPUMemGB > 0
-	return int(a.GPUs.Want) == len(p.held[o]) && a.Types.Has(node.Type) &&
+	return int(a.GPUs.Want) == len(p.Held[o]) && a.Types.Has(node.Type) &&
 		(!known || a.GPUMemGB+b.GPUMemGB <= node.GPUMemGB)
 }

@@ -1,4 +1,4 @@
-package eaco
+package share
 
 import (
 	"math"
@@ -17,6 +17,9 @@ type Known struct {
 	// Capped is how much longer a job takes under the power cap that it will be given than without; nil = there are
 	// none. What jobs do to each other comes on top.
 	Capped func(*sched.JobSpec) float64
+	// Timed: an epoch alone takes what epochs of the model took alone, 0 = unknown until one was timed. Work is then an
+	// estimate, of which no epoch is made.
+	Timed bool
 }
 
 // capped returns how much longer job id takes under its power cap.
@@ -30,11 +33,27 @@ func (k *Known) capped(v *sched.View, id sched.JobID) float64 {
 // epoch returns how long an epoch of job id takes alone under its cap, 0 if it has none.
 func (k *Known) epoch(v *sched.View, id sched.JobID) time.Duration {
 	j := &v.Jobs[id]
-	if j.Spec.Epochs == 0 {
+	switch {
+	case j.Spec.Epochs == 0:
 		return 0
+	case k.Timed:
+		return k.timed(v, j)
 	}
 	work := max((j.WorkNow(v.Now)+k.Work.Remaining(v, id))/time.Duration(j.Spec.Epochs), 0)
 	return time.Duration(float64(work) * k.capped(v, id))
+}
+
+// timed returns how long epochs of the model of j took alone: where it is to run, else on the first node of a type that
+// it accepts.
+func (k *Known) timed(v *sched.View, j *sched.Job) time.Duration {
+	place := interference.Place{}
+	if len(j.Target) > 0 {
+		place = interference.PlaceOf(v, j.Target[0], len(j.Target))
+	} else if i := slices.IndexFunc(v.Nodes, func(n sched.Node) bool { return j.Spec.Types.Has(n.Spec.Type) }); i >= 0 {
+		place = interference.PlaceOf(v, v.Nodes[i].First, int(j.Spec.GPUs.Want))
+	}
+	took, _ := k.Learner.Alone(place, j.Spec.Model)
+	return took
 }
 
 // surer are those who estimate the work of some jobs by what jobs alike took, and know that of others.
@@ -222,4 +241,10 @@ func (p *predictor) ask(place interference.Place, q *question, n int) float64 {
 		}
 	}
 	return worst
+}
+
+// Slower returns how much slower job id, width GPUs wide, is than alone next to others on GPUs like g.
+func (c *Core) Slower(v *sched.View, g sched.GPUID, width int, id sched.JobID, others []sched.JobID,
+	more sched.JobID) float64 {
+	return c.ask.slow(v, g, width, id, others, more)
 }

@@ -1,4 +1,4 @@
-package eaco
+package share
 
 import (
 	"cmp"
@@ -11,17 +11,17 @@ import (
 // book is who is to hold which GPU, and what their use and memory come to: the targets of the view, and those of the
 // walk under way.
 type book struct {
-	know  Known
-	on    [][]sched.JobID // by GPU, in order of ids
-	held  [][]sched.GPUID // by job
-	share []bool          // by job: it shares what it holds
-	trial []bool          // by job: it holds it on trial
-	open  []sched.JobID   // those on trial, in order of ids
-	seen  []seen          // by GPU
-	nodes []nodeSpots     // by node
+	Know   Known
+	On     [][]sched.JobID // by GPU, in order of ids
+	Held   [][]sched.GPUID // by job
+	Shares []bool          // by job: it shares what it holds
+	trial  []bool          // by job: it holds it on trial
+	open   []sched.JobID   // those on trial, in order of ids
+	seen   []seen          // by GPU
+	nodes  []nodeSpots     // by node
 
-	waiting []sched.JobID // jobs that may be given GPUs and have none, in the order in which they are served
-	queued  []bool        // by job: it is in waiting
+	Waiting []sched.JobID // jobs that may be given GPUs and have none, in the order in which they are served
+	Queued  []bool        // by job: it is in waiting
 }
 
 // seen is what was measured of a GPU since those on it last changed.
@@ -53,15 +53,15 @@ type spot struct {
 
 // grow makes room for all that v shows.
 func (b *book) grow(v *sched.View) {
-	for len(b.on) < len(v.GPUs) {
-		b.on, b.seen = append(b.on, nil), append(b.seen, seen{})
+	for len(b.On) < len(v.GPUs) {
+		b.On, b.seen = append(b.On, nil), append(b.seen, seen{})
 	}
 	for len(b.nodes) < len(v.Nodes) {
 		b.nodes = append(b.nodes, nodeSpots{})
 	}
-	for len(b.held) < len(v.Jobs) {
-		b.held, b.share, b.trial, b.queued = append(b.held, nil), append(b.share, false), append(b.trial, false),
-			append(b.queued, false)
+	for len(b.Held) < len(v.Jobs) {
+		b.Held, b.Shares, b.trial, b.Queued = append(b.Held, nil), append(b.Shares, false), append(b.trial, false),
+			append(b.Queued, false)
 	}
 }
 
@@ -69,11 +69,11 @@ func (b *book) grow(v *sched.View) {
 func (b *book) sync(v *sched.View, id sched.JobID) {
 	b.grow(v)
 	j := &v.Jobs[id]
-	if !slices.Equal(b.held[id], j.Target) || b.share[id] != (j.Share == sched.Shared) || b.trial[id] != j.Trial {
-		b.put(v, id, j.Target, j.Share == sched.Shared, j.Trial)
+	if !slices.Equal(b.Held[id], j.Target) || b.Shares[id] != (j.Share == sched.Shared) || b.trial[id] != j.Trial {
+		b.Put(v, id, j.Target, j.Share == sched.Shared, j.Trial)
 	}
-	if wants := j.Eligible() && len(j.Target) == 0; wants != b.queued[id] {
-		b.queue(v, id, wants)
+	if wants := j.Eligible() && len(j.Target) == 0; wants != b.Queued[id] {
+		b.Queue(v, id, wants)
 	}
 }
 
@@ -85,15 +85,15 @@ func (b *book) resync(v *sched.View) {
 	}
 }
 
-// put has job id hold set from now on.
-func (b *book) put(v *sched.View, id sched.JobID, set []sched.GPUID, share, trial bool) {
-	same := slices.Equal(b.held[id], set)
-	for _, g := range b.held[id] {
-		b.on[g] = slices.DeleteFunc(b.on[g], func(o sched.JobID) bool { return o == id })
+// Put has job id hold set from now on.
+func (b *book) Put(v *sched.View, id sched.JobID, set []sched.GPUID, share, trial bool) {
+	same := slices.Equal(b.Held[id], set)
+	for _, g := range b.Held[id] {
+		b.On[g] = slices.DeleteFunc(b.On[g], func(o sched.JobID) bool { return o == id })
 		b.touch(v, g, same)
 	}
-	b.held[id] = append(b.held[id][:0], set...)
-	b.share[id], b.trial[id] = share && len(set) > 0, trial && len(set) > 0
+	b.Held[id] = append(b.Held[id][:0], set...)
+	b.Shares[id], b.trial[id] = share && len(set) > 0, trial && len(set) > 0
 	switch at, open := slices.BinarySearch(b.open, id); {
 	case b.trial[id] && !open:
 		b.open = slices.Insert(b.open, at, id)
@@ -101,8 +101,8 @@ func (b *book) put(v *sched.View, id sched.JobID, set []sched.GPUID, share, tria
 		b.open = slices.Delete(b.open, at, at+1)
 	}
 	for _, g := range set {
-		at, _ := slices.BinarySearch(b.on[g], id)
-		b.on[g] = slices.Insert(b.on[g], at, id)
+		at, _ := slices.BinarySearch(b.On[g], id)
+		b.On[g] = slices.Insert(b.On[g], at, id)
 		b.touch(v, g, same)
 	}
 }
@@ -115,18 +115,18 @@ func (b *book) touch(v *sched.View, g sched.GPUID, same bool) {
 	}
 }
 
-// queue lets job id wait, or no longer.
-func (b *book) queue(v *sched.View, id sched.JobID, wants bool) {
-	at, found := slices.BinarySearchFunc(b.waiting, id, func(a, b sched.JobID) int {
+// Queue lets job id wait, or no longer.
+func (b *book) Queue(v *sched.View, id sched.JobID, wants bool) {
+	at, found := slices.BinarySearchFunc(b.Waiting, id, func(a, b sched.JobID) int {
 		return cmp.Or(cmp.Compare(v.Jobs[b].Spec.Priority, v.Jobs[a].Spec.Priority), cmp.Compare(a, b))
 	})
 	switch {
 	case wants && !found:
-		b.waiting = slices.Insert(b.waiting, at, id)
+		b.Waiting = slices.Insert(b.Waiting, at, id)
 	case !wants && found:
-		b.waiting = slices.Delete(b.waiting, at, at+1)
+		b.Waiting = slices.Delete(b.Waiting, at, at+1)
 	}
-	b.queued[id] = wants
+	b.Queued[id] = wants
 }
 
 // measured takes what was measured of the GPUs of a node or a job. What was measured before each job there can have
@@ -136,7 +136,7 @@ func (b *book) measured(v *sched.View, e *sched.Event) {
 	var gpus []sched.GPUID
 	switch {
 	case e.Job != sched.None:
-		gpus = b.held[e.Job]
+		gpus = b.Held[e.Job]
 	case e.Node != sched.None:
 		n := &v.Nodes[e.Node]
 		for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
@@ -145,7 +145,7 @@ func (b *book) measured(v *sched.View, e *sched.Event) {
 	}
 	for _, g := range gpus {
 		s := &b.seen[g]
-		if len(b.on[g]) == 0 || e.Time.Sub(s.since) < b.epoch(v, b.on[g]) || !(e.Rate > 0 && e.Rate <= 1) {
+		if len(b.On[g]) == 0 || e.Time.Sub(s.since) < b.epoch(v, b.On[g]) || !(e.Rate > 0 && e.Rate <= 1) {
 			continue
 		}
 		s.number++
@@ -158,7 +158,7 @@ func (b *book) measured(v *sched.View, e *sched.Event) {
 // epoch returns the longest epoch alone of jobs.
 func (b *book) epoch(v *sched.View, jobs []sched.JobID) (longest time.Duration) {
 	for _, id := range jobs {
-		longest = max(longest, b.know.epoch(v, id))
+		longest = max(longest, b.Know.epoch(v, id))
 	}
 	return longest
 }
@@ -176,7 +176,7 @@ func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
 			continue
 		}
 		s.spots = append(s.spots, b.spot(v, g, float64(node.Spec.GPUMemGB)))
-		if len(b.on[g]) == 0 {
+		if len(b.On[g]) == 0 {
 			s.free++
 		}
 	}
@@ -197,7 +197,7 @@ func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
 func (b *book) alike(spots []spot) bool {
 	for i := range spots {
 		x := spots[i]
-		if x.gpu = spots[0].gpu; x != spots[0] || !slices.Equal(b.on[spots[i].gpu], b.on[x.gpu]) {
+		if x.gpu = spots[0].gpu; x != spots[0] || !slices.Equal(b.On[spots[i].gpu], b.On[x.gpu]) {
 			return false
 		}
 	}
@@ -206,14 +206,14 @@ func (b *book) alike(spots []spot) bool {
 
 // spot looks at a GPU of so much memory: at what was measured there, else at what its jobs say of themselves.
 func (b *book) spot(v *sched.View, g sched.GPUID, totalGB float64) spot {
-	s := spot{gpu: g, tenants: len(b.on[g])}
+	s := spot{gpu: g, tenants: len(b.On[g])}
 	peak, known := 0.0, totalGB > 0
-	for _, id := range b.on[g] {
+	for _, id := range b.On[g] {
 		spec := v.Jobs[id].Spec
 		s.use += float64(spec.Util)
 		peak += float64(spec.GPUMemGB)
 		known = known && spec.GPUMemGB > 0
-		s.closed = s.closed || !b.share[id] || b.trial[id]
+		s.closed = s.closed || !b.Shares[id] || b.trial[id]
 	}
 	if x := &b.seen[g]; x.number > 0 {
 		if s.use = x.use; x.memGB > 0 {
@@ -228,18 +228,18 @@ func (b *book) spot(v *sched.View, g sched.GPUID, totalGB float64) spot {
 
 // same reports whether two GPUs are of a kind and have the same jobs.
 func (b *book) same(v *sched.View, g, h sched.GPUID) bool {
-	return slices.Equal(b.on[g], b.on[h]) && (v.GPUs[g].Node == v.GPUs[h].Node || kindOf(v, g) == kindOf(v, h))
+	return slices.Equal(b.On[g], b.On[h]) && (v.GPUs[g].Node == v.GPUs[h].Node || kindOf(v, g) == kindOf(v, h))
 }
 
 // partner returns the jobs on gpus, in order of ids, in dst.
 func (b *book) partner(gpus []sched.GPUID, dst []sched.JobID) []sched.JobID {
 	dst = dst[:0]
 	for i, g := range gpus {
-		if i == 0 || !slices.Equal(b.on[g], b.on[gpus[i-1]]) {
-			dst = append(dst, b.on[g]...)
+		if i == 0 || !slices.Equal(b.On[g], b.On[gpus[i-1]]) {
+			dst = append(dst, b.On[g]...)
 		}
 	}
-	if len(gpus) > 0 && len(dst) > len(b.on[gpus[0]]) {
+	if len(gpus) > 0 && len(dst) > len(b.On[gpus[0]]) {
 		slices.Sort(dst)
 		dst = slices.Compact(dst)
 	}

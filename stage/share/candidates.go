@@ -1,4 +1,4 @@
-package eaco
+package share
 
 import (
 	"cmp"
@@ -8,19 +8,19 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// need is what a job asks of a set.
-type need struct {
-	gpus  int
-	types sched.TypeSet
-	memGB float64 // per GPU
-	sum   bool    // its memory may be spread over its GPUs at will (model parallelism), else each needs its part
-	share bool    // it may join others
+// Need is what a job asks of a set.
+type Need struct {
+	GPUs  int
+	Types sched.TypeSet
+	MemGB float64 // per GPU
+	Sum   bool    // its memory may be spread over its GPUs at will (model parallelism), else each needs its part
+	Share bool    // it may join others
 }
 
-// rule says which GPUs may be joined.
-type rule struct {
-	use, memory float64 // thresholds, as the GPU is before the newcomer
-	most        int     // jobs on a GPU
+// Rule says which GPUs may be joined.
+type Rule struct {
+	Use, Memory float64 // thresholds, as the GPU is before the newcomer
+	Most        int     // jobs on a GPU
 }
 
 // candidate is a node with what it has to offer, or a node in part.
@@ -38,7 +38,7 @@ type candidate struct {
 // Deviation: the paper looks at every subset of GPUs. With nodes as units, the set found is the most used of all that
 // fit where each node fits by itself, see TestCandidatesAgainstAllSubsets.
 type finder struct {
-	rule  rule
+	rule  Rule
 	order []sched.NodeID // all nodes, as the last search had them: nearly in order for the next
 	list  []candidate    // scratch from here on
 	rest  []sched.NodeID // nodes that are not in list
@@ -60,27 +60,27 @@ const (
 )
 
 // barred returns why a job of need n may not have the GPU.
-func (f *finder) barred(s *spot, n *need) bar {
+func (f *finder) barred(s *spot, n *Need) bar {
 	switch {
 	case s.tenants == 0:
 		return joins
-	case !n.share || s.closed:
+	case !n.Share || s.closed:
 		return unshared
-	case s.tenants >= f.rule.most:
+	case s.tenants >= f.rule.Most:
 		return full
-	case s.use > f.rule.use:
+	case s.use > f.rule.Use:
 		return used
-	case s.memory > f.rule.memory || !n.sum && !(s.freeGB > n.memGB):
+	case s.memory > f.rule.Memory || !n.Sum && !(s.freeGB > n.MemGB):
 		return noMemory
 	}
 	return joins
 }
 
 // joinable reports whether a job of need n may have the GPU.
-func (f *finder) joinable(s *spot, n *need) bool { return f.barred(s, n) == joins }
+func (f *finder) joinable(s *spot, n *Need) bool { return f.barred(s, n) == joins }
 
 // offer returns the mean use of the GPUs that take would take, and whether it would.
-func (f *finder) offer(s *nodeSpots, n *need, k int) (use float64, ok bool) {
+func (f *finder) offer(s *nodeSpots, n *Need, k int) (use float64, ok bool) {
 	if !s.even {
 		f.set = f.set[:0]
 		return f.take(s, n, k)
@@ -89,12 +89,12 @@ func (f *finder) offer(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 		return 0, false
 	}
 	x := &s.spots[0]
-	return x.use, f.joinable(x, n) && (x.tenants == 0 || x.freeGB > n.memGB)
+	return x.use, f.joinable(x, n) && (x.tenants == 0 || x.freeGB > n.MemGB)
 }
 
 // take appends the first k GPUs of a node that may be joined to f.set, and returns their mean use; ok is false where
 // there are not so many, or their memory does not do. The memory of each node must do for the job's part there.
-func (f *finder) take(s *nodeSpots, n *need, k int) (use float64, ok bool) {
+func (f *finder) take(s *nodeSpots, n *Need, k int) (use float64, ok bool) {
 	if s.even {
 		if use, ok = f.offer(s, n, k); ok {
 			f.set = append(f.set, s.gpus[:k]...)
@@ -115,23 +115,18 @@ func (f *finder) take(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 			busy = busy || x.tenants > 0
 		}
 	}
-	return use, len(f.set)-from == k && (!busy || !n.sum || interference.FitsSum(f.gb, n.memGB*float64(k)))
+	return use, len(f.set)-from == k && (!busy || !n.Sum || interference.FitsSum(f.gb, n.MemGB*float64(k)))
 }
 
-// first returns the first candidate set that fits says does, in order of GPU numbers; it is f's own, nil = none. Of a
+// First returns the first candidate set that fits says does, in order of GPU numbers; it is f's own, nil = none. Of a
 // set on several nodes fits is asked about each node's part before it is about the whole.
-func (f *finder) first(v *sched.View, b *book, n need, fits func([]sched.GPUID) bool) []sched.GPUID {
-	size := 0
-	for i := range v.Nodes {
-		if x := &v.Nodes[i]; x.Open() && n.types.Has(x.Spec.Type) {
-			size = max(size, x.Spec.GPUs)
-		}
-	}
-	found := false
+func (c *Core) First(v *sched.View, n Need, fits func([]sched.GPUID) bool) []sched.GPUID {
+	f, b := &c.finder, &c.book
+	size, found := c.largest(v, n.Types), false
 	switch {
 	case size == 0:
 		return nil
-	case n.gpus <= size:
+	case n.GPUs <= size:
 		found = f.inside(v, b, &n, fits)
 	default:
 		found = f.across(v, b, &n, size, fits)
@@ -142,8 +137,18 @@ func (f *finder) first(v *sched.View, b *book, n need, fits func([]sched.GPUID) 
 	return nil
 }
 
+// largest returns the most GPUs of an open node of some types.
+func (c *Core) largest(v *sched.View, types sched.TypeSet) (size int) {
+	for i := range v.Nodes {
+		if x := &v.Nodes[i]; x.Open() && types.Has(x.Spec.Type) {
+			size = max(size, x.Spec.GPUs)
+		}
+	}
+	return size
+}
+
 // offers fills f.list with the nodes of types that offer k GPUs.
-func (f *finder) offers(v *sched.View, b *book, n *need, k int, types sched.TypeSet) {
+func (f *finder) offers(v *sched.View, b *book, n *Need, k int, types sched.TypeSet) {
 	for id := len(f.order); id < len(v.Nodes); id++ {
 		f.order = append(f.order, sched.NodeID(id))
 	}
@@ -182,8 +187,8 @@ func before(x, y candidate) int {
 }
 
 // inside looks at one node after the other.
-func (f *finder) inside(v *sched.View, b *book, n *need, fits func([]sched.GPUID) bool) bool {
-	f.offers(v, b, n, n.gpus, n.types)
+func (f *finder) inside(v *sched.View, b *book, n *Need, fits func([]sched.GPUID) bool) bool {
+	f.offers(v, b, n, n.GPUs, n.Types)
 	for i := range f.list {
 		switch i { // mostly the first will do: only if not, the others are put in order
 		case 0:
@@ -193,7 +198,7 @@ func (f *finder) inside(v *sched.View, b *book, n *need, fits func([]sched.GPUID
 			f.sort(1)
 		}
 		f.set = f.set[:0]
-		f.take(b.spots(v, f.list[i].node), n, n.gpus)
+		f.take(b.spots(v, f.list[i].node), n, n.GPUs)
 		if slices.Sort(f.set); fits(f.set) {
 			return true
 		}
@@ -203,10 +208,10 @@ func (f *finder) inside(v *sched.View, b *book, n *need, fits func([]sched.GPUID
 
 // across looks at sets of whole nodes that fit by themselves, the most used first, and a part of another, all of one
 // type.
-func (f *finder) across(v *sched.View, b *book, n *need, size int, fits func([]sched.GPUID) bool) bool {
-	whole, rest := n.gpus/size, n.gpus%size
+func (f *finder) across(v *sched.View, b *book, n *Need, size int, fits func([]sched.GPUID) bool) bool {
+	whole, rest := n.GPUs/size, n.GPUs%size
 	for typ := range typesOf(v) {
-		if !n.types.Has(typ) {
+		if !n.Types.Has(typ) {
 			continue
 		}
 		f.offers(v, b, n, size, sched.TypeSet(0).With(typ))
@@ -229,7 +234,7 @@ func (f *finder) across(v *sched.View, b *book, n *need, size int, fits func([]s
 }
 
 // join puts together whole nodes and the rest.
-func (f *finder) join(v *sched.View, b *book, n *need, nodes []candidate, size, rest int,
+func (f *finder) join(v *sched.View, b *book, n *Need, nodes []candidate, size, rest int,
 	fits func([]sched.GPUID) bool) bool {
 	if rest > 0 && !f.part(v, b, n, nodes, rest, fits) {
 		return false
@@ -245,7 +250,7 @@ func (f *finder) join(v *sched.View, b *book, n *need, nodes []candidate, size, 
 }
 
 // part has f.set be k GPUs of the most used node that offers them, fits, and is not among taken.
-func (f *finder) part(v *sched.View, b *book, n *need, taken []candidate, k int, fits func([]sched.GPUID) bool) bool {
+func (f *finder) part(v *sched.View, b *book, n *Need, taken []candidate, k int, fits func([]sched.GPUID) bool) bool {
 	typ := v.Nodes[taken[0].node].Spec.Type
 	var best candidate
 	any := false
@@ -277,10 +282,10 @@ func typesOf(v *sched.View) sched.TypeID {
 }
 
 // scattered looks at GPUs of one type that no one is to hold, from the nodes that have most of them.
-func (f *finder) scattered(v *sched.View, b *book, n need, fits func([]sched.GPUID) bool) bool {
-	n.share = false
+func (f *finder) scattered(v *sched.View, b *book, n Need, fits func([]sched.GPUID) bool) bool {
+	n.Share = false
 	for typ := range typesOf(v) {
-		if !n.types.Has(typ) {
+		if !n.Types.Has(typ) {
 			continue
 		}
 		f.list, f.set = f.list[:0], f.set[:0]
@@ -294,11 +299,11 @@ func (f *finder) scattered(v *sched.View, b *book, n need, fits func([]sched.GPU
 				cmp.Compare(x.node, y.node))
 		})
 		for _, c := range f.list {
-			if k := min(c.free, n.gpus-len(f.set)); k > 0 {
+			if k := min(c.free, n.GPUs-len(f.set)); k > 0 {
 				f.take(b.spots(v, c.node), &n, k)
 			}
 		}
-		if slices.Sort(f.set); len(f.set) == n.gpus && fits(f.set) {
+		if slices.Sort(f.set); len(f.set) == n.GPUs && fits(f.set) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package eaco
+package share
 
 import (
 	"fmt"
@@ -9,11 +9,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Format names what is saved.
-func (*Decider) Format() string { return "eaco/1" }
-
 // SaveJob appends what is remembered of job j, then what the learner does.
-func (d *Decider) SaveJob(j sched.JobID, b []byte) []byte {
+func (d *Company) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(d.jobs) {
 		return b
 	}
@@ -29,11 +26,11 @@ func (d *Decider) SaveJob(j sched.JobID, b []byte) []byte {
 			b = memo.Uint(b, uint64(o))
 		}
 	}
-	return d.know.Learner.SaveJob(j, b)
+	return d.Know.Learner.SaveJob(j, b)
 }
 
 // LoadJob takes what SaveJob wrote; jobs come in the order of their numbers.
-func (d *Decider) LoadJob(j sched.JobID, b []byte) error {
+func (d *Company) LoadJob(j sched.JobID, b []byte) error {
 	r := memo.NewReader(b)
 	m := known{whole: r.Bool(), risk: r.Bool()}
 	for _, t := range []*sched.Time{&m.from, &m.until, &m.begin} {
@@ -54,24 +51,24 @@ func (d *Decider) LoadJob(j sched.JobID, b []byte) error {
 		d.jobs = append(d.jobs, newKnown())
 	}
 	d.jobs[j] = m
-	return d.know.Learner.LoadJob(j, r.Rest())
+	return d.Know.Learner.LoadJob(j, r.Rest())
 }
 
 // SaveRest appends whether the queue is to be looked at, what was measured of GPUs, then what the learner knows.
-func (d *core) SaveRest(b []byte) []byte {
-	b = memo.Bool(b, d.dirty)
+func (d *Core) SaveRest(b []byte) []byte {
+	b = memo.Bool(b, d.Dirty)
 	b = memo.Uint(b, uint64(len(d.seen)))
 	for i := range d.seen {
 		s := &d.seen[i]
 		b = memo.Float(memo.Float(memo.Int(memo.Int(b, int64(s.since)), int64(s.number)), s.use), s.memGB)
 	}
-	return d.know.Learner.SaveRest(b)
+	return d.Know.Learner.SaveRest(b)
 }
 
 // LoadRest takes what SaveRest wrote.
-func (d *core) LoadRest(b []byte) error {
+func (d *Core) LoadRest(b []byte) error {
 	r := memo.NewReader(b)
-	d.dirty = r.Bool()
+	d.Dirty = r.Bool()
 	d.loaded = d.loaded[:0]
 	for range r.Count(18) {
 		d.loaded = append(d.loaded, seen{since: sched.Time(r.Int(math.MinInt64, math.MaxInt64)),
@@ -80,5 +77,5 @@ func (d *core) LoadRest(b []byte) error {
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("eaco: memory of GPUs: %w", err)
 	}
-	return d.know.Learner.LoadRest(r.Rest())
+	return d.Know.Learner.LoadRest(r.Rest())
 }
