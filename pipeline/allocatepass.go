@@ -50,7 +50,11 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 		switch {
 		case p.books.jobs[id].in == holding && p.protection.covers(v, id):
 			set := l.Set(id)
-			room[v.Nodes[l.NodeOf(set[0])].Spec.Type] -= int32(len(set))
+			for _, g := range set {
+				if l.Owner(g) == id { // who divides counts those that are shared
+					room[v.Nodes[l.NodeOf(set[0])].Spec.Type]--
+				}
+			}
 			p.protection.retryBy(p.protection.until(v, id))
 		case p.s.UserLimit > 0 && p.s.least(v, id) > p.s.UserLimit:
 		case p.s.Block || p.canEverFit(v, id):

@@ -79,10 +79,12 @@ func (c *composed) Decide(v *sched.View, d *sched.Desired) {
 // Waits returns when it asked last to be woken.
 func (c *composed) Waits() (until sched.Time, known bool) { return c.wake, c.asked }
 
-// Resume has the Decider take over the view.
+// Resume has the Decider and its parts take over the view.
 func (c *composed) Resume(v *sched.View) {
-	if r, ok := c.Decider.(sched.Resumer); ok {
-		r.Resume(v)
+	for _, m := range c.memories {
+		if r, ok := m.(sched.Resumer); ok {
+			r.Resume(v)
+		}
 	}
 }
 

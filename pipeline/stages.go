@@ -55,6 +55,8 @@ type Stages struct {
 	Block bool
 	// UserLimit is the number of GPUs one user may hold at a time; 0 = no limit. A job over it is passed over.
 	UserLimit int
+	// ShareLimit is how many jobs a part may put on a GPU; 0 = 1.
+	ShareLimit int
 	// WholePass walks all jobs, sorted, instead of the indices: the reference twin.
 	WholePass bool
 	// Parts are the estimators that stages share, and what provides nodes and power; see Decider.

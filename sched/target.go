@@ -171,7 +171,7 @@ const (
 	WhyQuota                  // over a quota or a per-user limit [would hold, limit]
 	WhyInvalid                // breaks an invariant; the text says which
 	WhyStartFailed            // the last start failed [failures]
-	WhyTrial                  // it joins Job and others on trial [jobs there]
+	WhyTrial                  // it joins Job and others on trial [jobs there, what that is worth more, 0 = not weighed]
 	WhyKept                   // its trial next to Job is over: it stays
 	WhyUndone                 // next to Job, or for it, a deadline or a limit would be missed: its trial is undone
 	WhyPaired                 // it shares the GPUs of Job

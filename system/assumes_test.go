@@ -23,7 +23,7 @@ var assumed = []struct {
 	{"arrival rates", []string{"Mix"}},
 	{"speeds by", []string{"Curves", "Speeds"}},
 	{"which widths are possible", []string{"Speeds"}},
-	{"how sets slow each other", []string{"Learner"}},
+	{"how sets slow each other", []string{"Learner", "Sets"}},
 	{"throughput of pairs", []string{"Learner"}},
 }
 
@@ -36,6 +36,7 @@ var besides = map[string]string{
 	"Locality": "it is part of PM scores",
 	"Slow":     "only the key stragglers=oracle asks for it",
 	"Capped":   "only the key power_cap asks for it",
+	"Timed":    "it says whether epochs follow from Work",
 	"Skew":     "placement by model is a key of all systems",
 }
 

@@ -3,14 +3,18 @@ package system
 import (
 	"errors"
 	"math"
+	"time"
 
+	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/stage/provision"
+	"github.com/trainyard/trainyard/stage/share"
 	"github.com/trainyard/trainyard/system/boa"
 	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/system/pal"
@@ -26,7 +30,11 @@ var (
 	keyScores = key.Switch("use", "ignore", "scores", "ignore",
 		"use = GPUs that are known to differ are chosen by their PM scores and by distance, not by placement; ignore")
 
-	worthKeys = key.List{keySizes.Key, keyScores.Key, keyCurves.Key, LR.Key, KMax.Key, keyBudget.Key,
+	keyKWh = key.Positive(maxPatience, "a number > 0, at most 1e6", "kwh_per_job_hour", formatted(worth.DefaultKWh),
+		"kWh that an hour's delay of a job is worth: jobs share GPUs where that gives more than it takes; without "+
+			"--interference none do")
+
+	worthKeys = key.List{keySizes.Key, keyScores.Key, keyKWh.Key, keyCurves.Key, LR.Key, KMax.Key, keyBudget.Key,
 		keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key}
 )
 
@@ -47,8 +55,21 @@ func worthKnows(k Knowledge, s *key.Settings) (known worth.Known, err error) {
 	if keyScores.Get(s) && k.Scores != nil && differ(k.Scores) {
 		known.Scores = placesOf(k, s)
 	}
+	if k.Sets != nil {
+		known.Sets = &share.Known{Work: expected{known.Work}, Restart: known.Restart,
+			Timed: keySizes.Get(s) != "oracle", Learner: interference.NewLearner(&interference.History{})}
+	}
 	known.Speeds, err = curves(k, s, false)
 	return known, err
+}
+
+// expected is the work that jobs are expected to have left.
+type expected struct{ allocate.Sizes }
+
+// Remaining returns that of job j.
+func (e expected) Remaining(v *sched.View, j sched.JobID) time.Duration {
+	_, mean := e.Left(v, j)
+	return sched.Seconds(mean)
 }
 
 // placesOf has jobs placed by PM scores and distance, as PAL places them.
@@ -79,7 +100,8 @@ func differ(s *variability.Scores) bool {
 // byWorth is that system.
 func byWorth(k worth.Known, facts Facts, s *key.Settings) (st pipeline.Stages, err error) {
 	p := worth.Params{Most: int32(min(KMax.Get(s), math.MaxInt32)), Place: placer(s), Unsaved: unsaved(s),
-		Explores: keyCurves.Get(s) == "learned"}
+		Explores: keyCurves.Get(s) == "learned", KWh: keyKWh.Get(s), Sleeps: Sleep.Get(s) != never,
+		UserGPUs: UserLimit.Get(s)}
 	for i, name := range lrRules {
 		if name == LR.Get(s) {
 			p.LR = allocate.LRRule(i)

@@ -176,7 +176,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 	if adapt != nil {
 		adapt(&st)
 	}
-	return System{Decider: st.Decider(), Every: every(&st)}, nil
+	return System{Decider: st.Decider(), Every: every(&st), ShareLimit: st.ShareLimit}, nil
 }
 
 var (

@@ -165,11 +165,12 @@ var table = []Info{
 		Stages:  given(speeds, polluxAutoscale), Keys: scalingKeys, Placing: "packed", Rents: true, Batches: true,
 	},
 	{
-		Name:    "worth",
-		Line:    "each GPU to the work to which it is worth most, at one price that clears the cluster",
-		Assumes: "speeds by width and batch size, remaining work: learned, stated or known; PM scores with scores=use",
-		Source:  "ours; see docs/papers/combined.md",
-		Stages:  given(worthKnows, byWorth), Keys: worthKeys, Placing: "skew", Batches: true,
+		Name: "worth",
+		Line: "each GPU to the work to which it is worth most, at one price that clears the cluster",
+		Assumes: "speeds by width and batch size, remaining work: learned, stated or known; PM scores with " +
+			"scores=use; learns how sets slow each other with --interference",
+		Source: "ours; see docs/papers/combined.md",
+		Stages: given(worthKnows, byWorth), Keys: worthKeys, Placing: "skew", Batches: true,
 	},
 }
 

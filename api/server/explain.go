@@ -123,7 +123,11 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 	sched.WhyInvalid:     func(sched.Reason, string) string { return "it breaks a rule" },
 	sched.WhyStartFailed: func(r sched.Reason, _ string) string { return fmt.Sprintf("%g starts failed", r.A) },
 	sched.WhyTrial: func(r sched.Reason, other string) string {
-		return fmt.Sprintf("it joins %s on trial; %g jobs are there", other, r.A)
+		text := fmt.Sprintf("it joins %s on trial; %g jobs are there", other, r.A)
+		if r.B > 0 {
+			text += fmt.Sprintf("; together they are worth %.3g job-seconds a second more than apart", r.B)
+		}
+		return text
 	},
 	sched.WhyKept: func(_ sched.Reason, other string) string {
 		return "its trial with " + other + " is over: it stays"

@@ -26,6 +26,8 @@ type Sizes interface {
 // all others, whoever may be stopped gives way to it, and who may not be stopped takes no free GPUs until it has
 // started, or a day has gone by. It is one job at a time for each type.
 //
+// Jobs that share GPUs with others stay where they are, as wide as they are, and their GPUs are not divided.
+//
 // Where GPUs are rented, each job has the width that is best at their price as long as more are to be had. Else that
 // price is the least that a GPU has.
 //
@@ -38,6 +40,7 @@ type Clear struct {
 	Slowdown  Slowdown     // nil = no job is moved to better GPUs
 	Renting   Renting      // nil = there are no more GPUs than there are
 	Explored  *Explored    // widths that were tried; nil = the speed at all widths is known
+	Shares    bool         // jobs may share GPUs: see package share
 
 	// What it remembers.
 	backlog backlog
@@ -54,6 +57,7 @@ type Clear struct {
 	horizon  float64
 	clearing step.Clearing
 	jobs     []step.Job
+	alone    []sched.JobID // those who take part
 }
 
 // jobMemory is what is remembered of a job.
@@ -91,8 +95,11 @@ func (a *Clear) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sc
 	if a.Renting != nil && !a.Renting.Short(v) {
 		return a.rented(v, room, order, d, dst)
 	}
-	a.enter(v, room, order)
 	gpus, left := 0, 0.0
+	if a.Shares {
+		order, dst, gpus, left = a.leave(v, room, order, dst)
+	}
+	a.enter(v, room, order)
 	for i := range a.bidders {
 		left += a.bidders[i].cheapest()
 	}
@@ -223,6 +230,9 @@ func (a *Clear) granted(v *sched.View, x *auction, d *sched.Desired, dst []sched
 			}
 			a.Rates.watch(v, &b.claim, d)
 			g := a.Rates.grant(v, &b.claim, b.width)
+			if a.Shares {
+				g.Config.Share = v.Jobs[b.claim.ID].Share
+			}
 			if b.moved {
 				g.Set, g.Again = b.set, b.again
 			}

@@ -39,13 +39,21 @@ func (a *Clear) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends the level of the horizon and the arrivals that make the load.
+// SaveRest appends the level of the horizon and the arrivals that make the load; where GPUs are shared, the prices by
+// which joins are weighed as well.
 func (a *Clear) SaveRest(b []byte) []byte {
 	x := &a.backlog
 	b = memo.Int(memo.Int(memo.Uint(b, uint64(x.level)), int64(x.moved)), int64(x.started))
 	b = memo.Uint(b, uint64(len(x.lately)))
 	for _, l := range x.lately {
 		b = memo.Float(memo.Int(b, int64(l.at)), l.gpuSeconds)
+	}
+	if !a.Shares {
+		return b
+	}
+	b = memo.Uint(memo.Float(b, a.horizon), uint64(len(a.prices)))
+	for _, price := range a.prices {
+		b = memo.Float(b, price)
 	}
 	return b
 }
@@ -62,9 +70,16 @@ func (a *Clear) LoadRest(b []byte) error {
 		}
 		x.lately = append(x.lately, l)
 	}
+	horizon, prices := 0.0, []float64(nil)
+	if a.Shares {
+		horizon = r.Float()
+		for range r.Count(8) {
+			prices = append(prices, r.Float())
+		}
+	}
 	if err := r.End(); err != nil {
 		return fmt.Errorf("allocate: memory of the backlog: %w", err)
 	}
-	a.backlog = x
+	a.backlog, a.horizon, a.prices = x, horizon, prices
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 // Constants names all constants that decide, with their values: those of set, and those in code. Equal texts are equal
 // sets.
 func Constants(set *allocate.Constants) string {
-	return fmt.Sprintf("%+v Quantum:%v Horizon:%v %s %s", *set, quantum, horizon, step.Constants(),
+	return fmt.Sprintf("%+v Quantum:%v Horizon:%v Company:%+v KWh:%v %s %s", *set, quantum, horizon, limits, DefaultKWh,
+		step.Constants(),
 		remaining.Constants())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/share"
 )
 
 // Known is what is known of jobs.
@@ -19,6 +20,7 @@ type Known struct {
 	Work    allocate.Sizes                   // what they have left: learned, stated or by an oracle
 	Restart func(model string) time.Duration // what a restart costs
 	Scores  *Places                          // how GPUs differ; nil = they are alike
+	Sets    *share.Known                     // how jobs slow each other; nil = nothing is known, and no GPUs are shared
 }
 
 // Renting is how GPUs are rented to a budget.
@@ -42,7 +44,10 @@ type Params struct {
 	Unsaved sched.Unsaved // who is never stopped
 	// Explores says that speeds are learned: no job is much wider than one of its kind has been.
 	Explores bool
-	Rent     Renting // nil = nothing is rented to a budget
+	Rent     Renting // nil = nothing is rented to a budget; else no GPUs are shared
+	KWh      float64 // that an hour's delay of a job is worth, > 0; +Inf = energy is worth nothing
+	Sleeps   bool    // idle nodes draw next to nothing
+	UserGPUs int     // how many GPUs one user may hold; 0 = no limit
 }
 
 // Constants. docs/papers/combined.md says how they were chosen; those of prices are in stage/allocate.
@@ -50,6 +55,17 @@ const (
 	quantum = 5 * time.Minute // between looks at prices while jobs wait
 	horizon = time.Hour       // in which another batch size at the same width must pay for a restart
 )
+
+// limits are EaCO's, by its defaults.
+var limits = share.Limits{
+	Rule:     share.Rule{Use: share.DefaultThreshold, Memory: share.DefaultThreshold, Most: share.DefaultMost},
+	Slow:     share.DefaultSlow,
+	Patience: share.DefaultPatience,
+	Alone:    1,
+}
+
+// DefaultKWh is what an hour's delay of a job is worth in energy where its user does not say.
+const DefaultKWh = 4
 
 // Stages is the system.
 func Stages(k Known, p Params) pipeline.Stages {
@@ -63,6 +79,7 @@ func Stages(k Known, p Params) pipeline.Stages {
 	}
 	where := &place.OneType{By: p.Place, Of: clear.TypeOf}
 	clear.Place = where
+	company := limits
 	s := pipeline.Stages{Order: order.FIFO{}, Place: where, Allocate: clear, Quantum: quantum,
 		Block: true} // who could never fit has no type to bid for
 	if p.Explores {
@@ -73,6 +90,12 @@ func Stages(k Known, p Params) pipeline.Stages {
 		if l, ok := part.(sched.Observer); ok {
 			s.Learn = append(s.Learn, l)
 		}
+	}
+	if k.Sets != nil && p.Rent == nil {
+		clear.Shares, s.ShareLimit = true, company.Most
+		company.Unsaved = p.Unsaved
+		s.Provision = append(s.Provision, &share.Joins{Company: share.NewCompany(*k.Sets, company), Market: clear,
+			KWh: p.KWh, Sleeps: p.Sleeps, UserGPUs: p.UserGPUs})
 	}
 	if p.Rent != nil {
 		clear.Renting = p.Rent
