@@ -14,12 +14,13 @@ type Clean struct {
 
 // Cleaned is what was removed, or would be.
 type Cleaned struct {
-	Schema   string `json:"schema" doc:"trainyard.cleaned/v1"`
-	Dry      bool   `json:"dry,omitempty"`
-	Jobs     int    `json:"jobs" doc:"of which something was removed"`
-	Attempts int    `json:"attempts" doc:"of which something was removed"`
-	Bytes    int64  `json:"bytes" doc:"of the disk that this gives back"`
-	Left     []Left `json:"left" doc:"what was left alone, and why"`
+	Schema   string   `json:"schema" doc:"trainyard.cleaned/v1"`
+	Dry      bool     `json:"dry,omitempty"`
+	Jobs     int      `json:"jobs" doc:"of which something was removed"`
+	Attempts int      `json:"attempts" doc:"of which something was removed"`
+	Bytes    int64    `json:"bytes" doc:"of the disk that this gives back"`
+	Scripts  []string `json:"scripts,omitempty" doc:"copies of scripts that were removed: the name and the start of the digest"`
+	Left     []Left   `json:"left" doc:"what was left alone, and why"`
 }
 
 // Left is what was not removed.

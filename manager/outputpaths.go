@@ -12,13 +12,13 @@ func CheckOutputs(jobs []jobfile.Job) error {
 	good := make(map[string]bool)
 	for i := range jobs {
 		t := &jobs[i].Task
-		for _, pattern := range []string{t.Output.File, t.Output.Error} {
-			path := t.Within(pattern)
-			if pattern == "" || good[path] {
+		for _, o := range []struct{ key, file string }{{"file", t.Output.File}, {"error", t.Output.Error}} {
+			path := t.Within(o.file)
+			if o.file == "" || good[path] {
 				continue
 			}
 			if err := shim.CheckOutput(path); err != nil {
-				return fmt.Errorf("%w: job %s: %w", ErrRefused, jobs[i].Spec.Name, err)
+				return fmt.Errorf("%w: job %s: %s %s: %w", ErrRefused, jobs[i].Spec.Name, o.key, o.file, err)
 			}
 			good[path] = true
 		}

@@ -143,8 +143,7 @@ func (m *Manager) keepKnown(jobs []jobfile.Job) error {
 // copies reports whether a job runs a copy of its script.
 func copies(j jobfile.Job) bool { return j.Task.Script.At > 0 }
 
-// dropScripts removes the scripts that no job which is not done runs, and what a kill has left, and adds their bytes to
-// doc.
+// dropScripts removes the scripts that no job which is not done runs, and what a kill has left, and adds them to doc.
 func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 	m.scripts.mu.Lock()
 	defer m.scripts.mu.Unlock()
@@ -161,13 +160,14 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 		if used[name] || m.scripts.pending[name] > 0 {
 			continue
 		}
-		size := dir.SnapshotSize(name)
+		size, script := dir.SnapshotSize(name), dir.SnapshotName(name)
 		if !doc.Dry {
 			if size, err = dir.DropSnapshot(name); err != nil {
 				return err
 			}
 		}
 		doc.Bytes += size
+		doc.Scripts = append(doc.Scripts, script)
 	}
 	return nil
 }

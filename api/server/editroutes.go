@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/explain/text"
@@ -25,11 +26,24 @@ type editInput struct {
 // edit changes keys of a job.
 func (e editor) edit(ctx context.Context, in *editInput) (doc api.Edited, err error) {
 	c := callerOf(ctx)
+	gpus, stake := 0, time.Duration(0)
+	err = e.s.o.Host.Look(ctx, func(v *sched.View) {
+		if j := v.Job(c.job); j.HoldsDevices() {
+			gpus, stake = len(j.GPUs), text.Stake(v, j)
+		}
+	})
+	if err != nil {
+		return doc, err
+	}
 	now, next, err := e.s.o.Site.(Editor).Edit(onlyIfSeen(ctx), c.who, c.job, &in.Body)
 	if err != nil {
 		return doc, fmt.Errorf("job %d: %w", c.job, err)
 	}
-	return e.edited(ctx, c.job, now, next)
+	doc, err = e.edited(ctx, c.job, now, next)
+	if err == nil && gpus > 0 && (gpus < doc.Job.Min || gpus > doc.Job.Max) {
+		doc.Notes = append(doc.Notes, text.OffWidth(gpus, stake))
+	}
+	return doc, err
 }
 
 // edited returns how a job stands, with a note if its priority is new and the system does not look at it.
@@ -104,7 +118,9 @@ func (e editor) order(ctx context.Context, c *caller, name string, above bool) e
 	}
 	var mine, its sched.JobSpec
 	var ahead int64 // by so much it is before the other
+	var over, gone bool
 	err = e.s.o.Host.Look(ctx, func(v *sched.View) {
+		over, gone = v.Job(c.job).State == sched.Done, v.Job(other).State == sched.Done
 		mine, its = *v.Job(c.job).Spec, *v.Job(other).Spec
 		ahead = int64(mine.Priority) - int64(its.Priority)
 	})
@@ -115,6 +131,10 @@ func (e editor) order(ctx context.Context, c *caller, name string, above bool) e
 	case c.who.Role < api.Admin && its.User != c.who.Name:
 		return api.Refusal(http.StatusForbidden, "job %q is one of %s: to order jobs next to it takes the role admin",
 			name, its.User)
+	case over:
+		return api.ErrDone
+	case gone:
+		return fmt.Errorf("job %q: %w, want another", name, api.ErrDone)
 	case above && ahead > 0, !above && ahead < 0:
 		return nil // it is
 	case !above:

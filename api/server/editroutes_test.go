@@ -57,6 +57,10 @@ func TestEdit(t *testing.T) {
 		!slices.Equal(doc.Next, []string{"command", "launcher"}) {
 		t.Errorf("of one that runs: %+v, %v", doc, err)
 	}
+	if doc, err = edits.Edit(t.Context(), "runs", api.SeenJob{}, api.Edit{Keys: "gpus: 1"}); err != nil ||
+		len(doc.Notes) > 0 {
+		t.Errorf("to what it runs on: %+v, %v", doc, err)
+	}
 	for keys, want := range map[string]string{"{priority: 3, gpus: 2}": "needs 2",
 		"{priority: 3, colour: red}": "colour", "{priority: high}": "want a whole number",
 		"{priority: 3, name: x}": "name stays", "{priority: 3, grace: 0s}": "grace", "": "want", "[]": "want",
@@ -91,6 +95,24 @@ func TestEdit(t *testing.T) {
 	}
 	if text := log.String(); strings.Contains(text, "canary") || !strings.Contains(text, `"event":"changed"`) {
 		t.Error("the log of an edit shows a variable, or no edit")
+	}
+}
+
+// Ensure that an edit by which a job stops that runs says so.
+func TestEditStops(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 2, nil)
+	r.submit("jobs: [{name: runs, command: [sleep, 1h]}]")
+	for j, err := r.client.Job(t.Context(), "runs"); j.State != "running"; j, err = r.client.Job(t.Context(), "runs") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	doc, err := api.EditsOf(r.client).Edit(t.Context(), "runs", api.SeenJob{}, api.Edit{Keys: "gpus: 2"})
+	if err != nil || len(doc.Notes) != 1 ||
+		!strings.HasPrefix(doc.Notes[0], "is stopped, as it runs on 1, and waits for its turn") {
+		t.Errorf("%q, %v", doc.Notes, err)
 	}
 }
 
@@ -162,7 +184,17 @@ func TestPriorityRights(t *testing.T) {
 			}
 		}
 	}
-	_, err := api.EditsOf(her).Edit(t.Context(), "a", api.SeenJob{}, api.Edit{Keys: "priority: 9"})
+	_, err := r.client.Cancel(t.Context(), "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for job, other := range map[string]string{"a": "c", "c": "a"} {
+		if _, err = api.EditsOf(r.client).Prioritize(t.Context(), job, api.Priority{Above: other}); !errors.Is(err,
+			api.ErrDone) {
+			t.Errorf("%s above %s, of which one is done: %v", job, other, err)
+		}
+	}
+	_, err = api.EditsOf(her).Edit(t.Context(), "a", api.SeenJob{}, api.Edit{Keys: "priority: 9"})
 	if !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("by an edit: %v", err)
 	}

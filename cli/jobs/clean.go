@@ -59,6 +59,9 @@ does the log: ps and why know the jobs still. For admins.
 	return cmd
 }
 
+// mostScripts is how many copies of scripts are named; --json names all.
+const mostScripts = 20
+
 func (f *cleanFlags) clean(cmd *cobra.Command, c *api.Client) error {
 	doc, err := c.Clean(cmd.Context(), api.Clean{OlderSec: time.Duration(f.older).Seconds(), Outputs: f.outputs,
 		Runs: f.runs, Snapshots: f.scripts, Dry: f.dry})
@@ -74,6 +77,13 @@ func (f *cleanFlags) clean(cmd *cobra.Command, c *api.Client) error {
 	}
 	text := fmt.Sprintf("%s: %s of %s, %.1f MiB\n", what, term.Counted(doc.Attempts, "attempt"),
 		term.Counted(doc.Jobs, "job"), float64(doc.Bytes)/(1<<20))
+	for i, script := range doc.Scripts {
+		if i == mostScripts {
+			text += fmt.Sprintf("%s: %d more\n", what, len(doc.Scripts)-i)
+			break
+		}
+		text += what + ": " + api.Printable(script) + "\n"
+	}
 	for i := range doc.Left {
 		l, where := &doc.Left[i], ""
 		if l.Attempt > 0 {

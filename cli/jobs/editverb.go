@@ -67,7 +67,7 @@ the job starts or ends meanwhile nothing of it is changed (exit code 4).
 			if len(picked) > 1 && keys == "" {
 				return term.Usagef("edit: %d jobs and no key, want KEY=VALUE", len(picked))
 			}
-			return each(cmd, picked, func(job string) error { return editOne(cmd, c, job, keys) })
+			return each(cmd, picked, func(job string) error { return editOne(cmd, c, job, keys, names) })
 		}),
 	}
 	cmd.Flags().SortFlags = false
@@ -85,9 +85,9 @@ func assignments(args []string) (names, keys []string) {
 	return args[:n], args[n:]
 }
 
-// editOne changes keys of a job, a mapping in YAML; "" = those that its user changes in an editor. Keys and values that
-// cannot be are a mistake in the command.
-func editOne(cmd *cobra.Command, c *api.Client, job, keys string) error {
+// editOne changes keys of a job, one of those that arguments named: a mapping in YAML; "" = those that its user changes
+// in an editor. Keys and values that cannot be are a mistake in the command.
+func editOne(cmd *cobra.Command, c *api.Client, job, keys string, named []string) error {
 	seen, err := api.EditsOf(c).See(cmd.Context(), job)
 	if err == nil && keys == "" {
 		keys, err = editor(cmd, &seen.Job)
@@ -100,13 +100,13 @@ func editOne(cmd *cobra.Command, c *api.Client, job, keys string) error {
 	case errors.Is(err, api.ErrMalformed):
 		return &term.CodedError{Code: term.ExitUsage, Err: err}
 	case err == nil:
-		fmt.Fprint(cmd.ErrOrStderr(), editText(&doc))
+		fmt.Fprint(cmd.ErrOrStderr(), editText(&doc, named))
 	}
 	return err
 }
 
 // editText says what holds from when on.
-func editText(doc *api.Edited) string {
+func editText(doc *api.Edited, named []string) string {
 	var parts []string
 	if len(doc.Now) > 0 {
 		parts = append(parts, strings.Join(doc.Now, ", ")+" at once")
@@ -114,7 +114,7 @@ func editText(doc *api.Edited) string {
 	if len(doc.Next) > 0 {
 		parts = append(parts, strings.Join(doc.Next, ", ")+" from its next attempt on")
 	}
-	text := client.JobTitle(&doc.Job) + " is changed: " + strings.Join(parts, ", ") + "\n"
+	text := client.JobTitle(&doc.Job) + " is changed: " + strings.Join(parts, ", ") + othersOf(&doc.Job, named) + "\n"
 	for _, note := range doc.Notes {
 		text += client.JobTitle(&doc.Job) + " " + note + "\n"
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/term"
@@ -251,6 +252,44 @@ var place = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^jobfile: [^ ]*:\d+:\d+: `)
 })
 
+// optionKeys are the keys of job files that options of sbatch say, the longest first where one starts as another does.
+var optionKeys = []struct {
+	key     string
+	options []string
+}{
+	{"gpus", []string{"gpus", "gres", "gpus-per-node", "gpus-per-task"}},
+	{"gpu_type", []string{"gpus", "gres", "gpus-per-node", "gpus-per-task"}},
+	{"name", []string{"job-name"}},
+	{"checkpoint", []string{"signal"}},
+	{"grace", []string{"signal"}},
+	{"time_limit", []string{"time"}},
+	{"array", []string{"array"}},
+	{"priority", []string{"nice"}},
+	{"after", []string{"dependency"}},
+	{"output error", []string{"error"}},
+	{"output mode", []string{"open-mode"}},
+	{"output", []string{"output", "error"}},
+	{"cpus", []string{"cpus-per-task", "cpus-per-gpu"}},
+	{"memory_gb", []string{"mem", "mem-per-gpu", "mem-per-cpu"}},
+	{"notify", []string{"mail-user", "mail-type"}},
+	{"snapshot", []string{"snapshot"}},
+	{"dir", []string{"chdir"}},
+	{"env", []string{"export"}},
+}
+
+// ofOptions says what is wrong with a key by the option of sbatch that has it.
+func ofOptions(fs *pflag.FlagSet, err error) string {
+	text := place().ReplaceAllString(err.Error(), "")
+	for _, o := range optionKeys {
+		for _, name := range o.options {
+			if f := fs.Lookup(name); strings.HasPrefix(text, o.key+" ") && f != nil && f.Changed {
+				return "--" + name + " " + term.ShellWord(f.Value.String()) + ": " + text
+			}
+		}
+	}
+	return text
+}
+
 // ofFlags says what is wrong with a key by the flag that has it.
 func ofFlags(cmd *cobra.Command, err error) string {
 	text := place().ReplaceAllString(err.Error(), "")
@@ -261,6 +300,10 @@ func ofFlags(cmd *cobra.Command, err error) string {
 		if about(key) && cmd.Flags().Changed(flag) {
 			return "--" + flag + ": " + text
 		}
+	}
+	if cmd.Flags().Changed("notify") && strings.HasPrefix(text, "unknown key ") {
+		return "--notify " + term.ShellWord(cmd.Flag("notify").Value.String()) + ": " + text +
+			", as in failed:mail=ann@example.org"
 	}
 	for _, f := range keyFlags {
 		if cmd.Flags().Changed(f.flag) && (about(f.key) || slices.ContainsFunc(inner[f.key], about)) {

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
 func newPriority() *cobra.Command {
@@ -50,7 +51,9 @@ place before another's job, takes the role admin, or serve --user-priority.
 			if err != nil {
 				return err
 			}
-			return each(cmd, picked, func(job string) error { return prioritize(cmd, c, job, p, len(picked) == 1) })
+			return each(cmd, picked, func(job string) error {
+				return prioritize(cmd, c, job, p, names, len(picked) == 1)
+			})
 		}),
 	}
 	cmd.Flags().SortFlags = false
@@ -61,8 +64,9 @@ place before another's job, takes the role admin, or serve --user-priority.
 	return cmd
 }
 
-// prioritize gives a job a priority, and says what becomes of it; foreseen: when it is to start as well.
-func prioritize(cmd *cobra.Command, c *api.Client, job string, p api.Priority, foreseen bool) error {
+// prioritize gives a job, one of those that arguments named, a priority, and says what becomes of it; foreseen: when it
+// is to start as well.
+func prioritize(cmd *cobra.Command, c *api.Client, job string, p api.Priority, named []string, foreseen bool) error {
 	var before *api.Within
 	if foreseen {
 		before = startOf(cmd.Context(), c, job)
@@ -78,7 +82,7 @@ func prioritize(cmd *cobra.Command, c *api.Client, job string, p api.Priority, f
 			said += moved(before, startOf(cmd.Context(), c, strconv.Itoa(doc.Job.ID)), time.Now())
 		}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", client.JobTitle(&doc.Job), said)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc.Job), said, othersOf(&doc.Job, named))
 	return nil
 }
 
@@ -88,7 +92,9 @@ func wanted(p *api.Priority, args []string, chosen bool) (names []string, err er
 	switch {
 	case p.Above != "" && p.Below != "":
 		return nil, term.Usagef("priority: --above next to --below, want one of them")
-	case p.Above != "" || p.Below != "" || len(args) == 0 && !chosen:
+	case p.Above != "" || p.Below != "":
+		return args, severalNumbers(args)
+	case len(args) == 0 && !chosen:
 		return args, nil
 	case len(args) == 0 || len(args) == 1 && !chosen:
 		return nil, term.Usagef("priority: no priority, want N, --above OTHER or --below OTHER, as in "+
@@ -103,6 +109,15 @@ func wanted(p *api.Priority, args []string, chosen bool) (names []string, err er
 	whole := int(n)
 	p.Priority = &whole
 	return args[:last], nil
+}
+
+// severalNumbers refuses a number behind names, where jobs alone are wanted: it may be meant as a priority.
+func severalNumbers(args []string) error {
+	if n := len(args) - 1; n > 0 && jobfile.IsNumber(args[n]) && !jobfile.IsNumber(args[n-1]) {
+		return term.Usagef("priority: %s behind names, next to --above or --below, want either a priority or the "+
+			"place next to a job; job %s stands before names", args[n], args[n])
+	}
+	return nil
 }
 
 // startOf returns when a job that waits is to start, nil where that is not known.

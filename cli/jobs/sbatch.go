@@ -197,7 +197,7 @@ func batch(cmd *cobra.Command, args []string, from *shell) (s api.Submission, f 
 	}
 	jobs, err := jobfile.ParseJobs([]byte(s.File), args[0])
 	if err != nil {
-		return s, f, term.Malformed(err)
+		return s, f, term.Usagef("sbatch: %s: %s", args[0], ofOptions(fs, err))
 	}
 	warnMissing(cmd, jobs)
 	s.Scripts, err = from.scripts(cmd, jobs)
@@ -354,8 +354,12 @@ func (f *batchFlags) width() (n int, kind string, err error) {
 		text = f.perNode
 	}
 	for _, one := range strings.Split(f.gres, ",") {
-		if of, ok := strings.CutPrefix(one, "gpu"); ok && text == "" {
-			text = strings.TrimPrefix(of, ":")
+		kind, of, _ := strings.Cut(one, ":")
+		switch {
+		case kind == "gpu" && text == "":
+			text = cmp.Or(of, "1")
+		case kind != "gpu" && one != "" && one != "none":
+			return 0, "", fmt.Errorf("--gres %s, want gpu, gpu:N or gpu:TYPE:N: no other resource is known here", one)
 		}
 	}
 	times := 1

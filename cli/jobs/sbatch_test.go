@@ -37,6 +37,7 @@ func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, 
 // Ensure that what the lines of a script for Slurm ask for is what its job is, that flags go before them, and that what
 // means nothing here is reported.
 func TestSbatch(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // has no srun
 	jobs, said, err := batchOf(t, `#!/bin/bash -l
 #SBATCH --job-name="my net"   # a comment
 #SBATCH --gres=gpu:a100:2 -t 1-02:30:00
@@ -107,6 +108,10 @@ func TestSbatchRefuses(t *testing.T) {
 		"--gpus-per-task=none":            "none GPUs, want a number > 0",
 		"-b now+9000000000":               "want a time within a year",
 		"-b now+9223372036854775807weeks": "want a time as now+1hour",
+		"--gres=tpu:2":                    "--gres tpu:2, want gpu, gpu:N or gpu:TYPE:N",
+		"--gres=gpu:1,gpux:2":             "--gres gpux:2, want gpu",
+		"--gpus=99999999":                 "train.sh: --gpus 99999999: gpus 99999999, want a whole number from 1",
+		"--signal=FOO@5":                  "train.sh: --signal FOO@5: checkpoint signal \"FOO\", want one of",
 		"--hetjob":                        ":1: #SBATCH --hetjob: not understood",
 		"train.py":                        "not understood",
 	} {

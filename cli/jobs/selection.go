@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ type selection struct {
 // selectHelp says how jobs are selected, for the help of verbs.
 const selectHelp = `
 JOB is a number or a name, 12_3 for a task of array 12, 12_[0-9] for several,
-12_* or its name for all of them, or @GROUP for the jobs of a group that are not
-done.`
+12_* or its name for all of them (NAME_[0-9] and NAME_* as well), or @GROUP for
+the jobs of a group that are not done.`
 
 // define adds the flags.
 func (s *selection) define(cmd *cobra.Command) {
@@ -59,9 +60,9 @@ func (s *selection) check(cmd *cobra.Command, args []string) error {
 	case s.all && len(args) > 0:
 		return term.Usagef("%s: --all next to %s, want one of them", term.OwnName(cmd), term.ShellWord(args[0]))
 	case s.all || s.filters():
-		return nil
+		return plainly(cmd, args...)
 	}
-	return jobs(cmd, args)
+	return cmp.Or(jobs(cmd, args), plainly(cmd, args...))
 }
 
 // filters reports whether a flag selects some of the jobs.
@@ -122,9 +123,21 @@ func (s *selection) text(args []string) string {
 
 // isPattern reports whether an argument may stand for several jobs, or for a task of an array.
 func isPattern(arg string) bool {
-	number, _, task := strings.Cut(arg, "_")
-	return strings.HasPrefix(arg, "@") || task && jobfile.IsNumber(number)
+	of, tasks, is := cutTasks(arg)
+	return strings.HasPrefix(arg, "@") || is && (jobfile.IsNumber(of) || isSeveral(tasks))
 }
+
+// cutTasks splits 12_3 or sweep_[0-9] into an array and its tasks.
+func cutTasks(arg string) (of, tasks string, is bool) {
+	at := strings.LastIndexByte(arg, '_')
+	if at < 1 {
+		return "", "", false
+	}
+	return arg[:at], arg[at+1:], true
+}
+
+// isSeveral reports whether tasks are given as no name of a job ends.
+func isSeveral(tasks string) bool { return tasks == "*" || strings.HasPrefix(tasks, "[") }
 
 // isNone reports whether an argument is a name that no job has: it may be that of an array.
 func isNone(ctx context.Context, c *api.Client, arg string) bool {
@@ -183,17 +196,19 @@ func (s *selection) passes(j *api.Job) bool {
 // knows what it names.
 func (s *selection) meaning(list []api.Job, arg string) (fits func(*api.Job) bool, open bool, err error) {
 	open = len(s.status) == 0 && !s.done
-	first, tasks, isTask := taskNumber(list, arg)
-	switch {
-	case arg == "":
+	if arg == "" {
 		return func(*api.Job) bool { return true }, open, nil
-	case strings.HasPrefix(arg, "@"):
+	}
+	if strings.HasPrefix(arg, "@") {
 		return func(j *api.Job) bool { return j.Group == arg[1:] }, open, nil
+	}
+	first, tasks, isTask, err := taskNumber(list, arg)
+	switch {
+	case err != nil:
+		return nil, false, err
 	case isTask:
 		wanted, bad := tasksOf(arg, tasks)
-		return func(j *api.Job) bool {
-			return j.Array != nil && j.Array.First == first && (wanted == nil || wanted[int32(j.Array.Index)])
-		}, open && wanted == nil, bad
+		return isOf(first, wanted), open && wanted == nil, bad
 	case s.filters():
 		return func(j *api.Job) bool {
 			return j.Name == arg || strconv.Itoa(j.ID) == arg || arrayName(j) == arg
@@ -203,17 +218,28 @@ func (s *selection) meaning(list []api.Job, arg string) (fits func(*api.Job) boo
 	if !found || err != nil {
 		return nil, false, err
 	}
-	return func(j *api.Job) bool { return j.Array != nil && j.Array.First == first }, open, nil
+	return isOf(first, nil), open, nil
+}
+
+// isOf is whether a job is one of those tasks of an array; nil = all.
+func isOf(first int, wanted map[int32]bool) func(*api.Job) bool {
+	return func(j *api.Job) bool {
+		return j.Array != nil && j.Array.First == first && (wanted == nil || wanted[int32(j.Array.Index)])
+	}
 }
 
 // taskNumber returns the first task of the array, and the part behind it, that an argument such as 12_3 names; false =
 // it names none of the list.
-func taskNumber(list []api.Job, arg string) (first int, tasks string, is bool) {
-	number, tasks, is := strings.Cut(arg, "_")
-	first, _ = strconv.Atoi(number)
-	return first, tasks, is && jobfile.IsNumber(number) && slices.ContainsFunc(list, func(j api.Job) bool {
+func taskNumber(list []api.Job, arg string) (first int, tasks string, is bool, err error) {
+	of, tasks, is := cutTasks(arg)
+	if is && !jobfile.IsNumber(of) && isSeveral(tasks) {
+		first, is, err = arrayNamed(list, of)
+		return first, tasks, is, err
+	}
+	first, _ = strconv.Atoi(of)
+	return first, tasks, is && jobfile.IsNumber(of) && slices.ContainsFunc(list, func(j api.Job) bool {
 		return j.Array != nil && j.Array.First == first
-	})
+	}), nil
 }
 
 // tasksOf reads which tasks of an array are meant; nil = all.
@@ -236,9 +262,22 @@ func tasksOf(arg, text string) (map[int32]bool, error) {
 	return wanted, nil
 }
 
+// plainly refuses what no job can be called, and no address can have.
+func plainly(cmd *cobra.Command, args ...string) error {
+	for _, arg := range args {
+		if arg == "" || arg == "." || arg == ".." {
+			return term.Usagef("%s: job %q, want its number or name", term.OwnName(cmd), arg)
+		}
+	}
+	return nil
+}
+
 // oneJob returns what names the job that a verb about one job is about: a task of an array is found by its number.
 // What names an array is an error that says how many jobs it has. Other arguments are left to the server.
 func oneJob(cmd *cobra.Command, c *api.Client, arg string) (string, error) {
+	if err := plainly(cmd, arg); err != nil {
+		return "", err
+	}
 	if !isPattern(arg) && !isNone(cmd.Context(), c, arg) {
 		noteFirst(cmd, c, arg)
 		return arg, nil

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,9 @@ func newRequeue() *cobra.Command {
 the jobs wait for another.`)
 }
 
+// unstopped says what becomes of jobs of which nothing is left to be stopped, by state.
+var unstopped = map[string]string{"waiting": "waits for its turn", "held": "has nothing to stop, and is held still"}
+
 // jobVerb is a verb that has the manager do something with each of its jobs.
 func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short,
 	long string) *cobra.Command {
@@ -62,10 +66,10 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 					return err
 				}
 				said := done
-				if verb == "requeue" && doc.State == "waiting" { // nothing is left to be stopped
-					said = "waits for its turn"
+				if word, nothing := unstopped[doc.State]; verb == "requeue" && nothing {
+					said = word
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc), said, othersOf(&doc, job))
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc), said, othersOf(&doc, args))
 				return nil
 			})
 		}),
@@ -77,8 +81,8 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 }
 
 // othersOf says how all tasks of an array are named, where the job named was the first alone, by its number.
-func othersOf(j *api.Job, named string) string {
-	if j.Array == nil || j.Array.First != j.ID || named != strconv.Itoa(j.ID) {
+func othersOf(j *api.Job, named []string) string {
+	if j.Array == nil || j.Array.First != j.ID || !slices.Contains(named, strconv.Itoa(j.ID)) {
 		return ""
 	}
 	return fmt.Sprintf("; all of its array are %d_*", j.ID)

@@ -33,7 +33,7 @@ func (f *simulateFlags) checkSeeds(given bool) error {
 }
 
 // bySeed has each system simulated n times, with another seed each. One under which nothing is drawn runs once.
-func (c *comparison) bySeed(n int) {
+func (c *comparison) bySeed(n int) error {
 	c.seeds = n
 	var runs []systemRun
 	for i := range c.runs {
@@ -42,6 +42,9 @@ func (c *comparison) bySeed(n int) {
 			c.same = append(c.same, r.request.System)
 			runs = append(runs, *r)
 			continue
+		}
+		if most := math.MaxUint64 - uint64(n-1); r.seed > most {
+			return term.Usagef("--seeds %d from seed %d on, want one of at most %d", n, r.seed, most)
 		}
 		for k := range n {
 			x := *r
@@ -53,6 +56,7 @@ func (c *comparison) bySeed(n int) {
 		}
 	}
 	c.runs = runs
+	return nil
 }
 
 // oneOfMany keeps of a run what figures over seeds are made of, and says which one failed.
@@ -207,8 +211,12 @@ func rounded(x float64) string { return strconv.FormatFloat(math.Round(x), 'f', 
 func (c *comparison) seedsNotes() (notes []string) {
 	if drawn := len(c.bySystem()) - len(c.same); drawn > 0 {
 		first := c.shared.NoiseSeed
-		notes = append(notes, fmt.Sprintf("Means over the seeds %d to %d, with 95 %% intervals by Student's t; "+
-			"changes are against the first system under the same seed.", first, first+uint64(c.seeds)-1))
+		means := fmt.Sprintf("Means over the seeds %d to %d, with 95 %% intervals by Student's t", first,
+			first+uint64(c.seeds)-1)
+		if c.seeds == 1 {
+			means = fmt.Sprintf("Of seed %d alone, so without intervals", first)
+		}
+		notes = append(notes, means+"; changes are against the first system under the same seed.")
 	}
 	if len(c.same) > 0 {
 		notes = append(notes, "Nothing is drawn at random (no node failures, no noise), so that any seed gives the "+

@@ -64,6 +64,9 @@ that runs a simulator of its own knows nothing of nodes.
 			if !cmd.Flags().Changed("system") {
 				f.systems = []string{system.Default}
 			}
+			if cmd.Flags().Changed("budget") && f.request.Budget == 0 {
+				return term.Usagef("--budget 0, want a number of GPUs > 0, or none where a key says it")
+			}
 			err := errors.Join(f.atOnce(cmd.Flags().Changed("parallel")), f.checkSeeds(cmd.Flags().Changed("seeds")))
 			if err != nil {
 				return err
@@ -151,7 +154,9 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		c.warn(stderr)
 	}
 	if f.seeds > 0 {
-		c.bySeed(f.seeds)
+		if err := c.bySeed(f.seeds); err != nil {
+			return err
+		}
 	}
 	out, err := f.outputs(c)
 	if err != nil {

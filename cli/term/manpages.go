@@ -21,6 +21,9 @@ folder is man1 in one of $MANPATH.`,
 		Example: `  trainyard man ~/.local/share/man/man1`,
 		Args:    Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return Usagef("man: DIR \"\", want a folder")
+			}
 			n, err := writePages(cmd.Root(), args[0])
 			if err != nil {
 				return err

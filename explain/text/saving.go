@@ -78,6 +78,15 @@ func Work(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(d.Seconds()))
 }
 
+// OffWidth says what becomes of a job that runs on so many GPUs, as many as it does not take any more.
+func OffWidth(gpus int, stake time.Duration) string {
+	said := fmt.Sprintf("is stopped, as it runs on %d, and waits for its turn", gpus)
+	if stake >= time.Second {
+		said += "; it loses " + Work(stake)
+	}
+	return said
+}
+
 // Unranked says that j has a priority, at which a system does not look; nothing of a job without one.
 func Unranked(j *sched.Job, system string) (notes []string) {
 	if j.Spec.Priority == 0 {

@@ -144,6 +144,15 @@ func (s State) SnapshotSize(name string) (size int64) {
 	return size
 }
 
+// SnapshotName is what a snapshot is called for people: its script and the start of its digest.
+func (s State) SnapshotName(digest string) string {
+	entries, _ := os.ReadDir(filepath.Join(string(s), snapshots, digest))
+	if len(entries) != 1 || len(digest) != 2*sha256.Size {
+		return digest // left by a kill
+	}
+	return fmt.Sprintf("%s (%.12s)", entries[0].Name(), digest)
+}
+
 // findModules has Python find modules where the script of an order was, whose copy is run.
 func (o *Order) findModules() {
 	if o.Modules == "" {

@@ -140,6 +140,7 @@ class _Cleaned(TypedDict):
 
 class Cleaned(_Cleaned, total=False):
     dry: bool
+    scripts: Optional[List[str]]
 
 
 class _Figure(TypedDict):
