@@ -34,9 +34,27 @@ var (
 		"kWh that an hour's delay of a job is worth: jobs share GPUs where that gives more than it takes; without "+
 			"--interference none do")
 
-	worthKeys = key.List{keySizes.Key, keyScores.Key, keyKWh.Key, keyCurves.Key, LR.Key, KMax.Key, keyBudget.Key,
-		keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key}
+	// keyWeighs is Priority of a system that puts no job before all others.
+	keyWeighs = weighs()
+
+	worthKeys = key.List{keyWeighs.Key, keySizes.Key, keyScores.Key, keyKWh.Key, keyCurves.Key, LR.Key, KMax.Key,
+		keyBudget.Key, keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key}
 )
+
+// weighs declares Priority without classes.
+func weighs() key.Of[string] {
+	k := key.New(Priority.Name, PriorityOwn,
+		"priorities of jobs: own = a step doubles what a job's delay weighs, ignore = they play no part; there are "+
+			"no classes: who waits weighs more with time",
+		func(text string) (string, error) {
+			if text != PriorityOwn && text != PriorityIgnored {
+				return "", errors.New("own or ignore; it has no classes: its weights put jobs of larger priority first")
+			}
+			return text, nil
+		})
+	k.Choices = []string{PriorityOwn, PriorityIgnored}
+	return k
+}
 
 // worthKnows is what that system knows.
 func worthKnows(k Knowledge, s *key.Settings) (known worth.Known, err error) {
@@ -101,7 +119,7 @@ func differ(s *variability.Scores) bool {
 func byWorth(k worth.Known, facts Facts, s *key.Settings) (st pipeline.Stages, err error) {
 	p := worth.Params{Most: int32(min(KMax.Get(s), math.MaxInt32)), Place: placer(s), Unsaved: unsaved(s),
 		Explores: keyCurves.Get(s) == "learned", KWh: keyKWh.Get(s), Sleeps: Sleep.Get(s) != never,
-		UserGPUs: UserLimit.Get(s)}
+		UserGPUs: UserLimit.Get(s), Alike: keyWeighs.Get(s) == PriorityIgnored}
 	for i, name := range lrRules {
 		if name == LR.Get(s) {
 			p.LR = allocate.LRRule(i)
@@ -124,8 +142,8 @@ func mostNodes(gpus, perNode int) int32 {
 // worthRents returns how that system rents, nil where it has no budget.
 func worthRents(k worth.Known, facts Facts, s *key.Settings) (worth.Renting, error) {
 	p := boa.Params{Known: boa.Known{Curves: k.Speeds, Restart: k.Restart, PerNode: facts.PerNode,
-		Boot: slowestBoot(facts.Pools)}, Budget: budgetOf(facts, s), Weight: keyWeight.Standard(), Unsaved: unsaved(s),
-		Rent: provision.Rent{Keep: Keep.Get(s), Most: mostNodes(MaxGPUs.Get(s), facts.PerNode)}}
+		Boot: slowestBoot(facts.Pools)}, Budget: budgetOf(facts, s), Weight: weightOf(s, keyWeight.Standard()),
+		Unsaved: unsaved(s), Rent: provision.Rent{Keep: Keep.Get(s), Most: mostNodes(MaxGPUs.Get(s), facts.PerNode)}}
 	monthly(facts, s, &p)
 	switch {
 	case p.Budget == 0 && p.Month == price.MonthRule{}:

@@ -5,6 +5,8 @@ import (
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/system/key"
 )
@@ -31,18 +33,37 @@ func LooksAtPriority(h *eventlog.Header) bool {
 	return !info.NoPriority
 }
 
+// classOf returns by what a system that keeps a queue of its own orders the jobs in it, before their arrival.
+func classOf(s *key.Settings) sched.Classer {
+	age := PriorityAge.Get(s)
+	switch Priority.Get(s) {
+	case PriorityIgnored:
+		return order.Alike{}
+	case PriorityClasses:
+		return order.Classes{Age: age}
+	}
+	return order.Classes{}
+}
+
 // prioritize has priorities count as the key priority says: where they are classes, or ignored, the order of a system
 // is by arrival where it would be by priority, too.
 func prioritize(s *key.Settings, st *pipeline.Stages) {
 	if !Priority.Taken(s) {
 		return
 	}
-	how, classes := Priority.Get(s), order.Classes{Age: PriorityAge.Get(s)}
+	how, classes := Priority.Get(s), order.Classes{}
+	if PriorityAge.Taken(s) {
+		classes.Age = PriorityAge.Get(s)
+	}
 	takes := PriorityPreempts.Taken(s) && PriorityPreempts.Get(s)
 	if _, is := st.Order.(order.FIFO); is && how != PriorityOwn {
 		st.Order = order.FIFO{Alike: true}
 	}
-	if how == PriorityClasses {
-		st.Class, st.ClassTakes = classes, takes
+	if how != PriorityClasses {
+		return
+	}
+	st.Class, st.ClassTakes = classes, takes
+	if a, is := st.Allocate.(allocate.Classified); is {
+		st.Allocate = a.ByClass(classes, takes)
 	}
 }

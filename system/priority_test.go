@@ -30,8 +30,50 @@ func TestLooksAtPriority(t *testing.T) {
 	}
 }
 
+// ranked is what a system makes of priorities.
+type ranked struct {
+	weighs  bool // it has no classes: a larger priority weighs more, and so does a longer wait
+	last    bool // of equal jobs the last to arrive starts first
+	settles bool // it keeps jobs that run as they are: no key has them give way
+}
+
+// rankings lists all systems.
+var rankings = map[string]ranked{
+	"fifo": {settles: true}, "fifo-skip": {settles: true}, "fifo-easy": {settles: true}, "sjf": {settles: true},
+	"srtf": {}, "srsf": {}, "fewest-gpus": {}, "las": {}, "tiresias-las": {}, "tiresias-gittins": {},
+	"pal": {}, "pm-first": {}, "packed": {}, "packed-sticky": {},
+	"boa": {}, "boa-exact": {}, "equal-width": {},
+	"eaco": {settles: true}, "fifo-packed": {settles: true}, "gandiva": {settles: true},
+	"elastic": {}, "elastic-fifo": {}, "optimus": {}, "pollux": {}, "pollux-autoscale": {},
+	"afs-l": {last: true}, // as published
+	"worth": {weighs: true},
+}
+
+// Ensure that it is known of every system what it makes of priorities, and that it takes the keys for that.
+func TestEverySystemRanks(t *testing.T) {
+	if len(rankings) != len(system.Table()) {
+		t.Errorf("%d rows for %d systems", len(rankings), len(system.Table()))
+	}
+	for _, info := range system.Table() {
+		row, known := rankings[info.Name]
+		if !known {
+			t.Errorf("%s: want a row", info.Name)
+			continue
+		}
+		keys := info.All()
+		takes := func(k *key.Key) bool { return keys.Find(k.Name) != nil }
+		if !takes(&system.Priority.Key) || takes(&system.PriorityAge.Key) == row.weighs ||
+			takes(&system.PriorityPreempts.Key) == (row.weighs || row.settles) {
+			t.Errorf("%s: keys %v, want those of %+v", info.Name, keys.Names(), row)
+		}
+		if bad := keys.Find(system.Priority.Name).Check(system.PriorityClasses); (bad != nil) != row.weighs {
+			t.Errorf("%s: priority=classes: %v, want it refused where it only weighs", info.Name, bad)
+		}
+	}
+}
+
 // ofEach calls f with each system, under each order of those that take one, and the value of the key priority; not with
-// those that do not take it, but for own, the default.
+// those that do not take it.
 func ofEach(t *testing.T, priority string, f func(info *system.Info, settings map[string]string)) {
 	t.Helper()
 	for _, info := range system.Table() {
@@ -39,7 +81,7 @@ func ofEach(t *testing.T, priority string, f func(info *system.Info, settings ma
 		if keys.Find(system.Order.Name) != nil {
 			orders = keys.Find(system.Order.Name).Choices
 		}
-		if priority != system.PriorityOwn && keys.Find(system.Priority.Name) == nil {
+		if keys.Find(system.Priority.Name).Check(priority) != nil {
 			continue
 		}
 		for _, order := range orders {
@@ -63,10 +105,18 @@ func arriving(at, runs, priority int) trace.Job {
 }
 
 // Ensure that under priority=classes the job of the higher class starts first of two equal ones that wait, under every
-// system that takes the key, and under priority=ignore the one that came first.
+// system, and so does that of the larger priority where it only weighs; under priority=ignore the one that came first,
+// or last where that is the rule.
 func TestHigherClassStartsFirst(t *testing.T) {
-	for how, first := range map[string]int{system.PriorityClasses: 2, system.PriorityIgnored: 1} {
+	for _, how := range []string{system.PriorityOwn, system.PriorityClasses, system.PriorityIgnored} {
 		ofEach(t, how, func(info *system.Info, settings map[string]string) {
+			row, first := rankings[info.Name], 2
+			if how == system.PriorityOwn && !row.weighs {
+				return // as its own order has it
+			}
+			if how == system.PriorityIgnored && !row.last {
+				first = 1
+			}
 			jobs := play(t, info, settings, "1x1", arriving(0, 300, 0), arriving(10, 600, 0), arriving(10, 600, 1))
 			if jobs[first].FirstStart >= jobs[3-first].FirstStart {
 				t.Errorf("%s %v: start at %v and %v, want job %d first", info.Name, settings, jobs[1].FirstStart,
@@ -92,6 +142,23 @@ func TestNoClassStarves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ensure that where priorities only weigh, a job behind a stream of those of a larger one starts before all of them are
+// done.
+func TestNoWeightStarves(t *testing.T) {
+	list := []trace.Job{arriving(0, 7200, 1), arriving(1, 7200, 0)}
+	for i := range 60 {
+		list = append(list, arriving(2+3600*i, 7200, 1))
+	}
+	ofEach(t, system.PriorityOwn, func(info *system.Info, settings map[string]string) {
+		if !rankings[info.Name].weighs {
+			return
+		}
+		if at := play(t, info, settings, "1x1", list...)[1].FirstStart; at > 3*24*3600e9 {
+			t.Errorf("%s: starts at %v, want three days at most", info.Name, at)
+		}
+	})
 }
 
 // Ensure that a running job gives way to one of a higher class with priority_preempts=yes, else only where the order of

@@ -85,6 +85,14 @@ func boaParams(k boa.Known, facts Facts, s *key.Settings) (boa.Params, error) {
 	return p, oneType(facts)
 }
 
+// weightOf returns what a step of priority multiplies by, 1 where priorities are ignored.
+func weightOf(s *key.Settings, weight float64) float64 {
+	if Priority.Get(s) == PriorityIgnored {
+		return 1
+	}
+	return weight
+}
+
 // slowestBoot returns how long a node boots at most.
 func slowestBoot(pools []sched.PoolSpec) (boot time.Duration) {
 	for i := range pools {
@@ -145,7 +153,7 @@ func renting(f func(boa.Params, sched.Placer) (pipeline.Stages, error), seeded, 
 			p.Seed = uint64(Seed.Get(s))
 		}
 		if byPrice {
-			p.Weight = keyWeight.Get(s)
+			p.Weight = weightOf(s, keyWeight.Get(s))
 			monthly(facts, s, &p)
 		}
 		err = cmp.Or(s.Err(), err)

@@ -3,6 +3,7 @@ package system
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,11 +117,14 @@ func sharing(history key.Of[string], tables bool) func(Knowledge, *key.Settings)
 func eacoSystem(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
 	p := eaco.Params{Known: k, Use: keyUse.Get(s), Memory: keyMemory.Get(s), Slow: keySlow.Get(s),
 		Most:     keyMostJobs.Get(s),
-		Patience: keyPatience.Get(s), Alone: keyExclusive.Get(s), LateWait: keyLate.Get(s) == "wait",
+		Patience: keyPatience.Get(s), Alone: int64(keyExclusive.Get(s)), LateWait: keyLate.Get(s) == "wait",
 		Parallel: keyParallel.Get(s),
-		UserGPUs: UserLimit.Get(s), Unsaved: unsaved(s)}
+		Class:    classOf(s), UserGPUs: UserLimit.Get(s), Unsaved: unsaved(s)}
 	if s.Err() != nil {
 		return System{}, s.Err()
+	}
+	if Priority.Get(s) == PriorityIgnored {
+		p.Alone = math.MaxInt64
 	}
 	d, err := eaco.New(p)
 	return System{Decider: d, ShareLimit: p.Most}, err
@@ -134,7 +138,7 @@ func paired(r eaco.PairRule, seeded bool) Maker[System] {
 		if seeded {
 			seed = uint64(Seed.Get(s))
 		}
-		d, err := eaco.NewPairs(k, r, seed, UserLimit.Get(s))
+		d, err := eaco.NewPairs(k, r, seed, UserLimit.Get(s), classOf(s))
 		return System{Decider: d, ShareLimit: 2}, err
 	})
 }

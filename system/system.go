@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
@@ -74,9 +73,6 @@ func (i *Info) CommonKeys() key.List {
 	keys := slices.Clone(Common)
 	if i.Common != nil {
 		keys = slices.DeleteFunc(keys, func(k key.Key) bool { return !slices.Contains(i.Common, k.Name) })
-	}
-	if i.Batches { // they weigh priorities in ways of their own
-		keys = slices.DeleteFunc(keys, func(k key.Key) bool { return strings.HasPrefix(k.Name, Priority.Name) })
 	}
 	if i.Placing != "" {
 		keys.Find(Placement.Name).Default = i.Placing

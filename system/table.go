@@ -171,18 +171,23 @@ var table = []Info{
 			"scores=use; learns how sets slow each other with --interference",
 		Source: "ours; see docs/papers/combined.md",
 		Stages: given(worthKnows, byWorth), Keys: worthKeys, Placing: "skew", Batches: true,
+		Common: unclassed,
 	},
 }
 
 // sharingLimits are the keys of Common of EaCO, pairLimits of systems that pair jobs, which stop none.
 var (
-	sharingLimits = []string{Unsaved.Name, UserLimit.Name}
-	pairLimits    = []string{Unsaved.Name, UserLimit.Name}
+	sharingLimits = []string{Unsaved.Name, UserLimit.Name, Priority.Name, PriorityAge.Name}
+	pairLimits    = []string{Unsaved.Name, UserLimit.Name, Priority.Name, PriorityAge.Name}
 )
 
 // steady are those of systems that stop no job for others.
 var steady = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, Unsaved.Name,
 	UserLimit.Name, Priority.Name, PriorityAge.Name}
+
+// unclassed are those of a system that weighs priorities, by a key of its own.
+var unclassed = []string{Placement.Name, PackLimit.Name, Profiles.Name, MinRun.Name, PreemptLimit.Name, Unsaved.Name,
+	LossRail.Name, KeepFree.Name, UserLimit.Name}
 
 // limits are those of systems that place jobs by their own rule.
 var limits = []string{MinRun.Name, PreemptLimit.Name, Unsaved.Name, LossRail.Name, KeepFree.Name,

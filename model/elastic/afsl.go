@@ -2,9 +2,10 @@ package elastic
 
 import "math"
 
-// AFSL appends to dst the widths of AFS-L. left[j] is what job j has still to do, in seconds on one GPU (more exactly:
-// left/S[k] is the time on k GPUs), > 0. GPUs are given one step after the other to the job at the top, which a walk
-// over all jobs in the order of arrival finds by comparing the top so far with each:
+// AFSL gives so many GPUs as AFS-L does, beyond the widths that jobs have, 0 each as published. left[j] is what job j
+// has still to do, in seconds on one GPU (more exactly: left/S[k] is the time on k GPUs), > 0. GPUs are given one step
+// after the other to the job at the top, which a walk over all jobs in the order of arrival finds by comparing the top
+// so far with each:
 //
 //   - Neither has GPUs: the one with less left, the later among equals.
 //
@@ -22,12 +23,7 @@ import "math"
 // abstract). Deviations: that code compares lengths at the width of the top for both, ours each at its own; a job's
 // first step is its smallest possible width, a step over a hole is several GPUs, and gains count for each GPU of a
 // step; a step that does not fit is none.
-func AFSL(dst []int, jobs []Job, left []float64, gpus int) []int {
-	from := len(dst)
-	for range jobs {
-		dst = append(dst, 0)
-	}
-	widths := dst[from:]
+func AFSL(widths []int, jobs []Job, left []float64, gpus int) {
 	for gpus > 0 {
 		top := -1
 		for j := range jobs {
@@ -45,7 +41,6 @@ func AFSL(dst []int, jobs []Job, left []float64, gpus int) []int {
 		widths[top] += step
 		gpus -= step
 	}
-	return dst
 }
 
 // stepOf returns how many GPUs a job of a width needs to grow, 0 if it cannot.

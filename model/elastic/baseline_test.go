@@ -49,7 +49,7 @@ func divide(t *testing.T, rule func(jobs []Job, left []float64, gpus int) []int,
 
 // Ensure that AFS-L decides as worked out by hand from the rule.
 func TestAFSL(t *testing.T) {
-	divide(t, func(jobs []Job, left []float64, gpus int) []int { return AFSL(nil, jobs, left, gpus) }, []division{
+	divide(t, afsl, []division{
 		{"one GPU goes to the shorter", []Job{linear(8), linear(8)}, []float64{20, 10}, 1, []int{0, 1}},
 		// The shorter gains 1/1 by its second, no less than the 1/1 that the other gains by its first; by its third
 		// 1/2.
@@ -89,7 +89,7 @@ func TestBaselinesAreDivisions(t *testing.T) {
 		}
 		answer, ok := new(Solver).Solve(jobs, gpus)
 		for name, widths := range map[string][]int{
-			"fifo": FIFO(nil, jobs, gpus), "afs-l": AFSL(nil, jobs, left, gpus),
+			"fifo": FIFO(nil, jobs, gpus), "afs-l": afsl(jobs, left, gpus),
 			"optimus": Optimus(nil, jobs, left, gpus, nil),
 		} {
 			total, all := 0.0, true
@@ -137,4 +137,10 @@ func TestFixedBatch(t *testing.T) {
 			t.Errorf("per GPU on %d: %d, want %d", gpus, got, want)
 		}
 	}
+}
+
+func afsl(jobs []Job, left []float64, gpus int) []int {
+	widths := make([]int, len(jobs))
+	AFSL(widths, jobs, left, gpus)
+	return widths
 }

@@ -19,7 +19,8 @@ type Rule interface {
 // GPUs are taken to be alike whatever node they are on.
 //
 // With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and no one who
-// holds GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing.
+// holds GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing. Where there are
+// classes, see ByClass, the fewest GPUs of the higher come first.
 //
 // A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up
 // others. No more than elastic.MaxJobs take part on a type, the first of them.
@@ -28,6 +29,8 @@ type Divide struct {
 	Rule   Rule
 	Admits bool
 	Mode   elastic.Mode
+
+	classes classes
 
 	claims [][]Claim // by type
 	free   []int     // by type: GPUs left beyond the fewest of all that take part
@@ -45,17 +48,22 @@ var (
 func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
 	dst []sched.Grant) []sched.Grant {
 	a.begin(v, room)
-	for rank, j := range order {
-		if len(v.Jobs[j].Target) > 0 {
-			a.enter(rank, a.Rates.claim(v, j), int(typeOf(v, &v.Jobs[j])))
+	if a.gives() {
+		order = a.classes.arrange(v, order)
+	} else {
+		for rank, j := range order {
+			a.hold(v, rank, j)
 		}
 	}
 	a.admit(v, order, d)
 	from := len(dst)
 	for t, claims := range a.claims {
 		slices.SortFunc(claims, func(x, y Claim) int { return x.rank - y.rank })
-		// where GPUs of those who hold some are not to be used any more, less than none is left
-		a.widths = a.Rule.Divide(v, a.widths[:0], claims, max(int(room[t]), 0))
+		gpus := max(int(room[t]), 0) // where those of some who hold them are not to be used any more, it is less
+		if !a.Admits {
+			a.classes.mark(v, a.Rule, claims, gpus)
+		}
+		a.widths = a.Rule.Divide(v, a.widths[:0], claims, gpus)
 		for i, width := range a.widths {
 			if width > 0 {
 				a.Rates.watch(v, &claims[i], d)
@@ -99,11 +107,25 @@ func (a *Divide) enter(rank int, c Claim, t int) bool {
 	return true
 }
 
-// admit goes through those who wait, in the order of ranks.
+// hold has a job take part that holds GPUs.
+func (a *Divide) hold(v *sched.View, rank int, j sched.JobID) {
+	if job := &v.Jobs[j]; len(job.Target) > 0 {
+		a.enter(rank, a.Rates.claim(v, j), int(typeOf(v, job)))
+	}
+}
+
+// gives reports whether who holds GPUs may be left without for those of a higher class, as far as Admits decides it.
+func (a *Divide) gives() bool { return a.Admits && a.classes.take }
+
+// admit goes through those who wait, in the order of ranks; where who holds GPUs may be left without, through all.
 func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
+	queued := false // all behind it wait
 	for rank, j := range order {
 		job := &v.Jobs[j]
-		if len(job.Target) > 0 {
+		if len(job.Target) > 0 || queued {
+			if a.gives() {
+				a.hold(v, rank, j)
+			}
 			continue
 		}
 		c := a.Rates.claim(v, j)
@@ -115,7 +137,7 @@ func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
 		case a.Admits && a.Mode == elastic.Drop && job.Attempts == 0:
 			d.Reject = append(d.Reject, sched.Reject{Job: j, Why: a.reason(hopeless, least, t)})
 		case a.Admits && a.Mode == elastic.Queue && !hopeless:
-			return
+			queued = true
 		}
 	}
 }

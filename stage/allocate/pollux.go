@@ -82,7 +82,11 @@ func (p *Pollux) row(v *sched.View, c *Claim, gpus, fair int) elastic.Job {
 		p.arena = append(p.arena, gain)
 	}
 	row := p.arena[from:len(p.arena):len(p.arena)]
-	return elastic.Job{S: row, Min: 1, Max: len(row) - 1}
+	fewest := 1
+	if c.Must {
+		fewest = 2
+	}
+	return elastic.Job{S: row, Min: fewest, Max: len(row) - 1}
 }
 
 // at returns the factor on so many GPUs, or on the most below that are possible, or else on the fewest.

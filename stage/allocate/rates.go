@@ -57,6 +57,7 @@ type Claim struct {
 	// share of its factor that any other width, or batch size, counts for: what a start leaves of the horizon
 	Move float64
 	Left float64 // seconds of work left, in time on one GPU: Left/S[k] on k of them; 0 = unknown
+	Must bool    // it has its fewest GPUs at least, of whatever rule; those of all who must fit
 
 	rank  int            // in the order
 	curve *speedup.Curve // nil = unknown

@@ -74,7 +74,17 @@ var _ Rule = AFSL{}
 
 // Divide gives GPUs one by one.
 func (AFSL) Divide(_ *sched.View, dst []int, claims []Claim, gpus int) []int {
-	return elastic.AFSL(dst, jobsOf(claims), leftOf(claims), gpus)
+	from := len(dst)
+	for i := range claims {
+		least := 0
+		if claims[i].Must {
+			least, _ = claims[i].Least()
+		}
+		gpus -= least
+		dst = append(dst, least)
+	}
+	elastic.AFSL(dst[from:], jobsOf(claims), leftOf(claims), gpus)
+	return dst
 }
 
 // Optimus is Optimus' marginal gains, of jobs whose remaining work is known. See elastic.Optimus.

@@ -1,6 +1,10 @@
 package allocate
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // Wants says how wide each job is to run, and how, as if there were GPUs for all: no one queues.
 type Wants interface {
@@ -13,11 +17,13 @@ type Wants interface {
 // ByWidth gives every job the width it wants, down the order, as far as the GPUs go. Whoever has what it wants keeps
 // it. A job for which there is less waits for the rest, or goes on with what it has, if the missing nodes are there
 // within the time a restart costs; else, or with Partial, it makes do with what there is. Who is on a node that drains
-// is placed again.
+// is placed again. Where there are classes, a newcomer of a higher one comes before a holder that wants more.
 type ByWidth struct {
 	Wants
 	Partial bool                   // as the authors of BOA have it: always make do
 	Soon    func(*sched.View) bool // whether nodes that boot are there within a restart; nil = no
+
+	classes classes
 }
 
 var _ sched.Allocator = ByWidth{}
@@ -25,31 +31,79 @@ var _ sched.Allocator = ByWidth{}
 // Allocate appends the grants, in the order of ranks. Those who hold GPUs come before those who do not.
 func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
 	dst []sched.Grant) []sched.Grant {
-	from := len(dst)
+	from, left := len(dst), slices.Clone(room)
+	order = b.classes.arrange(v, order)
 	for _, j := range order { // what is kept: all that one has, or as much of it as one wants
 		job := &v.Jobs[j]
-		if have := int32(len(job.Target)); have > 0 {
-			want, c := b.Want(v, j)
-			g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c, Again: drains(v, job)}
-			if want > have {
-				g.GPUs, g.Config = have, job.Config
+		if len(job.Target) == 0 {
+			if b.classes.take {
+				take(left, job.Spec.Types, b.fewest(v, j))
 			}
-			room[typeOf(v, job)] -= g.GPUs
+			continue
+		}
+		g, t := b.keep(v, j), typeOf(v, job)
+		if !b.classes.take || b.fit(v, &g, left[t]) {
+			room[t] -= g.GPUs
+			left[t] -= g.GPUs
 			dst = append(dst, g)
 		}
 	}
 	wait := !b.Partial && b.Soon != nil && b.Soon(v)
-	for i := from; i < len(dst); i++ {
-		b.grow(v, room, &dst[i], wait)
-	}
+	next, end := from, len(dst)
 	for _, j := range order {
-		if job := &v.Jobs[j]; len(job.Target) == 0 {
+		if len(v.Jobs[j].Target) == 0 {
 			if g := b.begin(v, room, j, wait); g.GPUs > 0 {
 				dst = append(dst, g)
 			}
+		} else if next < end && dst[next].Job == j {
+			b.grow(v, room, &dst[next], wait)
+			next++
 		}
 	}
 	return dst
+}
+
+// keep returns what a holder is granted before it grows.
+func (b ByWidth) keep(v *sched.View, j sched.JobID) sched.Grant {
+	job := &v.Jobs[j]
+	have := int32(len(job.Target))
+	want, c := b.Want(v, j)
+	g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c, Again: drains(v, job)}
+	if want > have {
+		g.GPUs, g.Config = have, job.Config
+	}
+	return g
+}
+
+// fit has a grant be of no more GPUs than are left, and reports whether it can be.
+func (b ByWidth) fit(v *sched.View, g *sched.Grant, left int32) bool {
+	if g.GPUs <= left {
+		return true
+	}
+	for n := left; n >= v.Jobs[g.Job].Spec.GPUs.Min; n-- {
+		if c, ok := b.Narrower(v, g.Job, n); ok {
+			g.GPUs, g.Least, g.Config = n, n, c
+			return true
+		}
+	}
+	return false
+}
+
+// fewest returns the fewest GPUs with which a newcomer may start.
+func (b ByWidth) fewest(v *sched.View, j sched.JobID) int32 {
+	want, _ := b.Want(v, j)
+	for n := v.Jobs[j].Spec.GPUs.Min; n < want; n++ {
+		if _, ok := b.Narrower(v, j, n); ok {
+			return n
+		}
+	}
+	return want
+}
+
+// ByClass has the classes of jobs come first.
+func (b ByWidth) ByClass(c sched.Classer, take bool) sched.Allocator {
+	b.classes = classes{of: c, take: take}
+	return b
 }
 
 // grow has a holder that wants more take what there is of it.

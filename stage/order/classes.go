@@ -32,6 +32,12 @@ func (c Classes) Class(v *sched.View, id sched.JobID) (class int64, until sched.
 	return int64(j.Spec.Priority) + lifts, until
 }
 
+// Alike is that all jobs are of one class.
+type Alike struct{}
+
+// Class never changes.
+func (Alike) Class(*sched.View, sched.JobID) (class int64, until sched.Time) { return 0, sched.Never }
+
 // lifts returns by how many classes job id has risen, and how long it still has to wait until it rises again; 0: it
 // does not.
 func (c Classes) lifts(v *sched.View, id sched.JobID) (n int64, next time.Duration) {

@@ -22,6 +22,8 @@ type book struct {
 
 	Waiting []sched.JobID // jobs that may be given GPUs and have none, in the order in which they are served
 	Queued  []bool        // by job: it is in waiting
+	classes sched.Classer // of those in waiting, the larger first; nil = by priority
+	class   []rank        // by job: as of now
 }
 
 // seen is what was measured of a GPU since those on it last changed.
@@ -30,6 +32,12 @@ type seen struct {
 	use    float64 // mean, 0..1
 	number int32   // of measurements of use; 0 = none counts yet
 	memGB  float64 // most; 0 = unknown
+}
+
+// rank is the class of a job, the larger first, and until when it holds.
+type rank struct {
+	class int64
+	until sched.Time
 }
 
 // nodeSpots are the usable GPUs of a node, the busiest first, then by number.
@@ -62,6 +70,7 @@ func (b *book) grow(v *sched.View) {
 	for len(b.Held) < len(v.Jobs) {
 		b.Held, b.Shares, b.trial, b.Queued = append(b.Held, nil), append(b.Shares, false), append(b.trial, false),
 			append(b.Queued, false)
+		b.class = append(b.class, rank{})
 	}
 }
 
@@ -117,9 +126,10 @@ func (b *book) touch(v *sched.View, g sched.GPUID, same bool) {
 
 // Queue lets job id wait, or no longer.
 func (b *book) Queue(v *sched.View, id sched.JobID, wants bool) {
-	at, found := slices.BinarySearchFunc(b.Waiting, id, func(a, b sched.JobID) int {
-		return cmp.Or(cmp.Compare(v.Jobs[b].Spec.Priority, v.Jobs[a].Spec.Priority), cmp.Compare(a, b))
-	})
+	if !b.Queued[id] {
+		b.class[id] = b.rank(v, id)
+	}
+	at, found := slices.BinarySearchFunc(b.Waiting, id, b.before)
 	switch {
 	case wants && !found:
 		b.Waiting = slices.Insert(b.Waiting, at, id)
@@ -127,6 +137,53 @@ func (b *book) Queue(v *sched.View, id sched.JobID, wants bool) {
 		b.Waiting = slices.Delete(b.Waiting, at, at+1)
 	}
 	b.Queued[id] = wants
+}
+
+// ByClass has jobs wait in order of their classes, instead of their priorities. It is for a new Core.
+func (b *book) ByClass(c sched.Classer) { b.classes = c }
+
+// rank returns the class of job id.
+func (b *book) rank(v *sched.View, id sched.JobID) rank {
+	if b.classes == nil {
+		return rank{int64(v.Jobs[id].Spec.Priority), sched.Never}
+	}
+	class, until := b.classes.Class(v, id)
+	return rank{class, until}
+}
+
+// before orders jobs that wait: by class, then by arrival.
+func (b *book) before(x, y sched.JobID) int {
+	return cmp.Or(cmp.Compare(b.class[y].class, b.class[x].class), cmp.Compare(x, y))
+}
+
+// Rises returns when the class of some job that waits changes next; Never if none does.
+func (b *book) Rises() sched.Time {
+	next := sched.Never
+	if b.classes != nil {
+		for _, id := range b.Waiting {
+			next = min(next, b.class[id].until)
+		}
+	}
+	return next
+}
+
+// Rise puts jobs that wait in order by the classes that they have now, and reports whether any has changed.
+func (b *book) Rise(v *sched.View) bool {
+	if b.Rises() > v.Now {
+		return false
+	}
+	for _, id := range b.Waiting {
+		b.class[id] = b.rank(v, id)
+	}
+	slices.SortFunc(b.Waiting, b.before)
+	return true
+}
+
+// ReportClass says the class of a job that waits.
+func (b *book) ReportClass(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+	if e, ok := b.classes.(sched.Explainer); ok {
+		e.Explain(v, j, say)
+	}
 }
 
 // measured takes what was measured of the GPUs of a node or a job. What was measured before each job there can have

@@ -16,7 +16,7 @@ type Limits struct {
 	// Patience is how many times as long as it should take at worst a trial may last, > 0.
 	Patience float64
 	// Alone is the least priority, > 0, of jobs that share with no one.
-	Alone int32
+	Alone int64
 	// Parallel lists the models that spread over GPUs (model parallelism): the memory of their GPUs is added up. "*" =
 	// all.
 	Parallel []string
@@ -143,7 +143,7 @@ func (d *Company) unwilling(v *sched.View, id sched.JobID) string {
 		return "no one does here"
 	case s.Share == sched.ShareNever:
 		return "it does not want to"
-	case s.Priority >= d.limits.Alone:
+	case int64(s.Priority) >= d.limits.Alone:
 		return "of its priority"
 	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || !(s.GPUMemGB > 0):
 		return "model, epochs, use or memory is not given"

@@ -25,13 +25,14 @@ type Params struct {
 	// Patience is how many times as long as it should take at worst a trial may last, > 0; default 2, ours.
 	Patience float64
 	// Alone is the least priority, > 0, of jobs that share with no one; default 1.
-	Alone int32
+	Alone int64
 	// Late says what becomes of jobs that would miss their deadlines even alone: they wait, as published, or (default,
 	// ours) run alone where there is room.
 	LateWait bool
 	// Parallel lists the models that spread over GPUs (model parallelism): the memory of their GPUs is added up. "*" =
 	// all, as published.
 	Parallel []string
+	Class    sched.Classer // of jobs that wait, the larger first; nil = the priority
 	// UserGPUs is how many GPUs one user may hold; 0 = no limit.
 	UserGPUs int
 	// Unsaved says whether jobs that do not save may be taken on trial, which may stop them.
@@ -68,6 +69,7 @@ func New(p Params) (*Decider, error) {
 	}
 	c := share.NewCompany(p.Known, share.Limits{Rule: share.Rule{Use: p.Use, Memory: p.Memory, Most: p.Most},
 		Slow: p.Slow, Patience: p.Patience, Alone: p.Alone, Parallel: p.Parallel, Unsaved: p.Unsaved})
+	c.ByClass(p.Class)
 	return &Decider{Company: c, p: p, failed: make(map[kind]bool), users: make(map[string]int)}, nil
 }
 
@@ -105,13 +107,14 @@ var (
 // Decide ends trials, then looks at the queue if anything changed.
 func (d *Decider) Decide(v *sched.View, out *sched.Desired) {
 	d.Trials(v, out)
-	if d.Dirty {
+	if d.Rise(v) || d.Dirty {
 		d.Dirty = false
 		d.walk(v, out)
 	}
+	out.WakeBy(d.Rises())
 }
 
-// walk serves the queue: by priority, then arrival. A job for which there is no room is passed over.
+// walk serves the queue: by class, then arrival. A job for which there is no room is passed over.
 func (d *Decider) walk(v *sched.View, out *sched.Desired) {
 	clear(d.failed)
 	if d.p.UserGPUs > 0 {

@@ -28,6 +28,7 @@ func (d *Decider) reportWaiting(v *sched.View, c *share.Company, j sched.JobID, 
 	spec, late := v.Jobs[j].Spec, c.Late(v, j)
 	n := c.NeedOf(v, j, late)
 	c.ReportLimit(v, j, 1, say)
+	c.ReportClass(v, j, say)
 	if held := c.HeldBy(v, spec.User); d.p.UserGPUs > 0 && held+n.GPUs > d.p.UserGPUs {
 		say(sched.Fact{Name: "held-by-its-user", Value: float64(held), Unit: "GPUs"})
 	}
@@ -56,6 +57,7 @@ func (p *Pairs) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 		say(sched.Fact{Name: "jobs-on-its-gpus", Value: float64(len(x.On[g]))})
 		say(sched.Fact{Name: "slow-down-predicted", Value: x.Slower(v, g, len(x.Held[j]), j, x.On[g], sched.None)})
 	case x.Queued[j]:
+		x.ReportClass(v, j, say)
 		x.reportPartners(v, j, say)
 	}
 }

@@ -106,7 +106,7 @@ func TestExplainRunning(t *testing.T) {
 		}
 	}
 	for rule, least := range map[eaco.PairRule]string{eaco.FIFOPacked: "1.5", eaco.Gandiva: "1"} {
-		p, err := eaco.NewPairs(eaco.Known{Work: s, Learner: seeded(t, rows)}, rule, 0, 0)
+		p, err := eaco.NewPairs(eaco.Known{Work: s, Learner: seeded(t, rows)}, rule, 0, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,8 +143,8 @@ func TestExplainChangesNothing(t *testing.T) {
 	for seed := range uint64(100) {
 		for _, build := range []func(k eaco.Known) (sched.Decider, error){
 			func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Slow: 1.2}) },
-			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.FIFOPacked, 1, 0) },
-			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
+			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.FIFOPacked, 1, 0, nil) },
+			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0, nil) },
 		} {
 			m := drawn(seed, 0.1)
 			fresh := func() *interference.Learner { return interference.NewLearner(&interference.History{}) }

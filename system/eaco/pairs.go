@@ -42,13 +42,16 @@ type Pairs struct {
 	crowd    []sched.JobID
 }
 
-// NewPairs returns a system that pairs jobs; seed is that of Gandiva's draws, userGPUs as in Params.
-func NewPairs(k Known, r PairRule, seed uint64, userGPUs int) (*Pairs, error) {
+// NewPairs returns a system that pairs jobs; seed is that of Gandiva's draws, userGPUs and class are as in
+// Params.
+func NewPairs(k Known, r PairRule, seed uint64, userGPUs int, class sched.Classer) (*Pairs, error) {
 	if k.Work == nil || k.Learner == nil {
 		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
 	}
-	return &Pairs{Core: share.NewCore(k, share.Rule{Use: math.Inf(1), Memory: 1, Most: 1}), rule: r, seed: seed,
-		userGPUs: userGPUs}, nil
+	p := &Pairs{Core: share.NewCore(k, share.Rule{Use: math.Inf(1), Memory: 1, Most: 1}), rule: r, seed: seed,
+		userGPUs: userGPUs}
+	p.ByClass(class)
+	return p, nil
 }
 
 var (
@@ -73,10 +76,15 @@ func (p *Pairs) LoadJob(j sched.JobID, b []byte) error { return p.Know.Learner.L
 
 // Decide serves the queue.
 func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
-	if !p.Dirty {
-		return
+	if p.Rise(v) || p.Dirty {
+		p.Dirty = false
+		p.walk(v, out)
 	}
-	p.Dirty = false
+	out.WakeBy(p.Rises())
+}
+
+// walk goes down the queue.
+func (p *Pairs) walk(v *sched.View, out *sched.Desired) {
 	full := false       // fifo: someone waits for room, no one passes
 	asleep := asleep(v) // GPUs that there is room on once they are awake
 	for _, id := range slices.Clone(p.Waiting) {

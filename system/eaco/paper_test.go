@@ -277,7 +277,7 @@ func TestPairRules(t *testing.T) {
 			s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{Name: m, Model: m, GPUs: sched.Rigid(8),
 				Share: sched.ShareAllow}}, -i)
 		}
-		d, err := eaco.NewPairs(eaco.Known{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0)
+		d, err := eaco.NewPairs(eaco.Known{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -349,7 +349,7 @@ func TestReborn(t *testing.T) {
 	for seed := range uint64(200) {
 		for _, build := range []func(k eaco.Known) (sched.Decider, error){
 			func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Slow: 1.2}) },
-			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
+			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0, nil) },
 		} {
 			fresh := func() *interference.Learner {
 				return interference.NewLearner(&interference.History{})

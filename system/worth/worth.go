@@ -3,6 +3,7 @@
 package worth
 
 import (
+	"math"
 	"time"
 
 	"github.com/trainyard/trainyard/model/speedup"
@@ -42,6 +43,7 @@ type Params struct {
 	Most    int32 // widest any job may be; 0: what it says itself
 	Place   sched.Placer
 	Unsaved sched.Unsaved // who is never stopped
+	Alike   bool          // priorities of jobs play no part
 	// Explores says that speeds are learned: no job is much wider than one of its kind has been.
 	Explores bool
 	Rent     Renting // nil = nothing is rented to a budget; else no GPUs are shared
@@ -72,6 +74,9 @@ func Stages(k Known, p Params) pipeline.Stages {
 	rates := &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, LR: p.LR, Most: p.Most, Horizon: horizon,
 		Unsaved: p.Unsaved}
 	clear := &allocate.Clear{Constants: allocate.Chosen(), Rates: rates, Sizes: k.Work}
+	if p.Alike {
+		clear.Constants.MostPriority = 0
+	}
 	learn := []any{k.Work, k.Speeds, p.Place}
 	if k.Scores != nil {
 		p.Place, clear.Slowdown = k.Scores.Place, k.Scores.Slowdown
@@ -94,7 +99,14 @@ func Stages(k Known, p Params) pipeline.Stages {
 	if k.Sets != nil && p.Rent == nil {
 		clear.Shares, s.ShareLimit = true, company.Most
 		company.Unsaved = p.Unsaved
-		s.Provision = append(s.Provision, &share.Joins{Company: share.NewCompany(*k.Sets, company), Market: clear,
+		if p.Alike {
+			company.Alone = math.MaxInt64
+		}
+		sharers := share.NewCompany(*k.Sets, company)
+		if p.Alike {
+			sharers.ByClass(order.Alike{})
+		}
+		s.Provision = append(s.Provision, &share.Joins{Company: sharers, Market: clear,
 			KWh: p.KWh, Sleeps: p.Sleeps, UserGPUs: p.UserGPUs})
 	}
 	if p.Rent != nil {
