@@ -60,6 +60,7 @@ type Options struct {
 	Log     *slog.Logger    // what users should hear of; nil = no one does
 	Sinks   []eventlog.Sink // hear every new event, and last whenever a batch is durable
 	Decided func(ns int64)  // hears how long each decision took that changed something; nil = none does
+	Unheard func() []string // what users did not hear of, and why, in sentences; nil = nothing is known of it
 }
 
 // Check says what is wrong with the system and its settings.

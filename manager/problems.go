@@ -22,6 +22,9 @@ func (m *Manager) Problems() []string {
 	for _, job := range slices.Sorted(maps.Keys(astray)) {
 		list = append(list, fmt.Sprintf("job %d: %s", job, astray[job]))
 	}
+	if m.o.Unheard != nil {
+		list = append(list, m.o.Unheard()...)
+	}
 	return slices.Concat(list, m.Host.Problems())
 }
 

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func unheard(n *task.Notify) string {
 	if program != "" {
 		_, err = exec.LookPath(program)
 	} else {
-		_, err = os.Stat(file)
+		err = notify.CheckWebhook(file)
 	}
 	if err != nil {
 		return api.Printable(err.Error())

@@ -1,6 +1,8 @@
 package jobfile
 
 import (
+	"strings"
+
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/trainyard/trainyard/attempt/task"
@@ -32,6 +34,10 @@ func (r *reader) way(key string, n ast.Node) (w task.Notify) {
 			r.Mapping(n, "notify webhook", []strictyaml.Field{
 				strictyaml.Key("from_file", func(_ string, n ast.Node) {
 					r.dir("notify webhook from_file", n, &w.Webhook)
+					address := strings.Contains(w.Webhook, "/http:/") || strings.Contains(w.Webhook, "/https:/")
+					if r.Err() == nil && address {
+						r.Fail(n, "notify webhook of an address, want a file that has it in its first line")
+					}
 				}),
 			})
 		}),

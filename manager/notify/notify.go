@@ -4,6 +4,7 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -67,6 +68,7 @@ type Notifier struct {
 
 	mu    sync.Mutex
 	fresh []heard // durable
+	lost  []lost  // the last ones, each of another key
 
 	box    box
 	once   sync.Once // of the start
@@ -307,6 +309,7 @@ func (n *Notifier) run() {
 			if r.err != nil {
 				n.o.Log.Warn("no one was notified", "job", r.About.Job, "outcome", r.About.Outcome, "error", r.err)
 			}
+			n.went(&r)
 			n.box.sent(&r.letter, r.err != nil && n.ctx.Err() != nil)
 		case <-ending:
 			ending, last = nil, true
@@ -327,6 +330,36 @@ func (n *Notifier) moment(last bool) time.Time {
 type result struct {
 	letter
 	err error
+}
+
+// mostLost is how many notices that could not be sent are remembered.
+const mostLost = 20
+
+// lost is why the last notice of a key could not be sent.
+type lost struct{ key, why string }
+
+// went remembers that a notice could not be sent, until one of its key can.
+func (n *Notifier) went(r *result) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lost = slices.DeleteFunc(n.lost, func(l lost) bool { return l.key == r.Key })
+	if r.err == nil {
+		return
+	}
+	a := &r.About
+	n.lost = append(n.lost[max(len(n.lost)+1-mostLost, 0):], lost{r.Key, fmt.Sprintf(
+		"job %d (%s): no one was notified (%s): %v", a.Job, a.Name, a.Outcome, r.err)})
+}
+
+// Unheard says which notices could not be sent lately, and why. Anyone may ask at any time.
+func (n *Notifier) Unheard() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := make([]string, len(n.lost))
+	for i, l := range n.lost {
+		list[i] = l.why
+	}
+	return list
 }
 
 // sortedWords are the outcomes of a count in order.

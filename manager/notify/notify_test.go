@@ -86,6 +86,16 @@ func TestNotify(t *testing.T) {
 	if n.Stop(); !strings.Contains(log.String(), "no one was notified") {
 		t.Errorf("logged %q", log.String())
 	}
+	if list := n.Unheard(); len(list) != 1 || !strings.Contains(list[0], "no one was notified") ||
+		!strings.Contains(list[0], "gone") {
+		t.Errorf("%q, want why", list)
+	}
+	for i := range 2 * mostLost {
+		n.went(&result{letter{Key: keyOf(sched.JobID(i % 30))}, os.ErrNotExist})
+	}
+	if n.went(&result{letter{Key: keyOf(3)}, nil}); len(n.Unheard()) != mostLost-1 {
+		t.Errorf("%d are remembered, want %d and not that which was sent", len(n.Unheard()), mostLost-1)
+	}
 }
 
 // started is a Notifier of a new folder.

@@ -201,6 +201,12 @@ func unnamed(err error, path string) error {
 	return err
 }
 
+// CheckWebhook says why no notice can be sent by the file of a webhook.
+func CheckWebhook(path string) error {
+	_, _, err := hook(path)
+	return err
+}
+
 // hook reads the address and the secret, if there is one.
 func hook(path string) (address, secret string, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that no one writes to holds nothing up
