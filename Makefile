@@ -87,6 +87,12 @@ daily: build ## a day of a user in two minutes: torchrun, sbatch, a terminal, a 
 	@rm -rf bin/daily
 	sh examples/daily/daily.sh bin bin/daily
 
+.PHONY: test-slurm
+test-slurm: ## play the scripts of cmd/trainyard/testdata/slurm under a real Slurm, and record what it does (needs root and slurm-wlm)
+	@dir=$$(mktemp -d); trap 'hack/slurm/start $$dir stop' EXIT; export $$(hack/slurm/start $$dir); \
+	$(GO) test ./cmd/trainyard -count=1 -timeout $(TIMEOUT) -run TestSlurmsPlays -record-slurm
+	@git diff --stat -- cmd/trainyard/testdata/slurm
+
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done

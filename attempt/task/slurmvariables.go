@@ -14,8 +14,8 @@ const (
 )
 
 // Slurm returns, as NAME=VALUE, what a script that `sbatch` submitted finds of its job, as Slurm 22.05 names it; nil
-// for other jobs. Ranks and tasks are not named: by SLURM_NTASKS some trainers take each process for a rank that srun
-// started, and by SLURM_PROCID the one that is asked to save is found.
+// for other jobs. The number of tasks is not named: by SLURM_NTASKS some trainers take each process for a rank that
+// srun started.
 func (t *Task) Slurm(v *Variables, a *sched.Array, node string) []string {
 	if _, batch := t.Env[SlurmFolder]; !batch {
 		return nil
@@ -23,7 +23,7 @@ func (t *Task) Slurm(v *Variables, a *sched.Array, node string) []string {
 	id := strconv.Itoa(int(v.Job))
 	env := []string{"SLURM_JOB_ID=" + id, "SLURM_JOBID=" + id, "SLURM_JOB_NODELIST=" + node, "SLURM_NODELIST=" + node,
 		"SLURMD_NODENAME=" + node, "SLURM_JOB_NUM_NODES=1", "SLURM_NNODES=1", "SLURM_NODEID=0",
-		"SLURM_GPUS_ON_NODE=" + strconv.Itoa(v.GPUs)}
+		"SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_GPUS_ON_NODE=" + strconv.Itoa(v.GPUs)}
 	if v.Attempt > 1 {
 		env = append(env, "SLURM_RESTART_COUNT="+strconv.Itoa(int(v.Attempt)-1))
 	}

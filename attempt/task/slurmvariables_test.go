@@ -15,7 +15,8 @@ func TestSlurm(t *testing.T) {
 	v := Variables{Job: 12, Attempt: 1, GPUs: 2}
 	got := strings.Join(batch.Slurm(&v, new(sched.Array), "vm"), " ")
 	if want := "SLURM_JOB_ID=12 SLURM_JOBID=12 SLURM_JOB_NODELIST=vm SLURM_NODELIST=vm SLURMD_NODENAME=vm " +
-		"SLURM_JOB_NUM_NODES=1 SLURM_NNODES=1 SLURM_NODEID=0 SLURM_GPUS_ON_NODE=2"; got != want {
+		"SLURM_JOB_NUM_NODES=1 SLURM_NNODES=1 SLURM_NODEID=0 " +
+		"SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_GPUS_ON_NODE=2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	v.Attempt = 3
@@ -26,7 +27,7 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("%q lack %s", env, want)
 		}
 	}
-	for _, none := range []string{"SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"} {
+	for _, none := range []string{"SLURM_NTASKS", "SLURM_NPROCS"} {
 		if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, none) }) {
 			t.Errorf("%q have %s: trainers take it for srun", env, none)
 		}

@@ -80,8 +80,8 @@ func (f *batchMore) exports(from *shell) {
 	}
 }
 
-// heldFor keeps a job that is to be held from starting until it is.
-const heldFor = 10 * time.Second
+// heldFor keeps n jobs that are to be held from starting until they are: they are held one by one.
+func heldFor(n int) time.Duration { return 10*time.Second + time.Duration(n)*50*time.Millisecond }
 
 // set notes what is asked for as keys of a job, and as variables of Slurm.
 func (f *batchMore) set(job map[string]any, env map[string]string, now time.Time) error {
@@ -102,7 +102,15 @@ func (f *batchMore) set(job map[string]any, env map[string]string, now time.Time
 		}
 	}
 	if f.hold {
-		delay = max(delay, heldFor)
+		n := 1
+		if list, ok := job["array"].(string); ok {
+			a, err := jobfile.ParseArray(list)
+			if err != nil {
+				return fmt.Errorf("--%w", err)
+			}
+			n = len(a.Indices)
+		}
+		delay = max(delay, heldFor(n))
 	}
 	if delay > 0 {
 		job["submit"] = delay.String()

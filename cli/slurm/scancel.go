@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -73,6 +74,8 @@ func cancel(ctx context.Context, c *api.Client, l *line) error {
 	if l.State == "done" {
 		return nil
 	}
-	_, err := c.Cancel(ctx, strconv.Itoa(l.ID))
-	return err
+	if _, err := c.Cancel(ctx, strconv.Itoa(l.ID)); !errors.Is(err, api.ErrDone) { // it may have ended meanwhile
+		return err
+	}
+	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 )
@@ -126,11 +127,13 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 		c.Dir, c.Stdin, c.Stdout, c.Stderr = f.dir, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return c
 	}
+	command := args[0]
 	if n := max(f.tasks, f.perNode, 1); n > 1 || f.label {
 		args = append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
 			strconv.Itoa(n)}, args...)
 		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
 	}
+	flags = append(flags, "--env", task.SlurmName+"="+cmp.Or(f.name, filepath.Base(command)))
 	submit := sub(append(append([]string{"submit", "--json"}, flags...), append([]string{"--"}, args...)...)...)
 	var out bytes.Buffer
 	submit.Stdout = &out
@@ -143,6 +146,9 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	}
 	number := strconv.Itoa(doc.Jobs[0].ID)
 	follow := sub("logs", "--follow", "--raw", number)
+	if f.output != "" {
+		follow = sub("wait", number)
+	}
 	follow.Cancel = func() error { return follow.Process.Signal(os.Interrupt) }
 	_ = follow.Run() // how the job ended is asked for next
 	if cmd.Context().Err() != nil {

@@ -24,7 +24,7 @@ func TestSubmititsCalls(t *testing.T) {
 	}
 	r := startServing(t, "--slots", "4")
 	links, folder := t.TempDir(), t.TempDir()
-	_, _ = trainyard(t, term.ExitOK, "slurm-links", links)
+	_, _ = trainyard(t, term.ExitOK, "slurm-links", "--force", links)
 	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", play, folder)
 	cmd.Env = append(os.Environ(), client.StateVariable+"="+r.state(),
 		"PATH="+strings.Join([]string{links, programs, os.Getenv("PATH")}, string(filepath.ListSeparator)))

@@ -7,7 +7,7 @@ import (
 )
 
 // rankVariables are those by which a launcher asks a process which rank it is.
-var rankVariables = []string{"LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}
+var rankVariables = []string{"LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID"}
 
 // shells are programs that run a trap of theirs only once the child that they wait for has ended.
 var shells = []string{"sh", "dash", "bash", "zsh", "ksh", "ksh93", "mksh", "ash", "busybox"}

@@ -38,7 +38,7 @@ func draw(t *testing.T, tree string) (list []node) {
 			case "newborn":
 				n.Handles, n.newborn = true, true
 			case "rank", "task":
-				env := map[string]string{map[string]string{"rank": "LOCAL_RANK", "task": "SLURM_PROCID"}[key]: value}
+				env := map[string]string{map[string]string{"rank": "LOCAL_RANK", "task": "SLURM_STEP_ID"}[key]: value}
 				for k, v := range n.Env {
 					env[k] = v
 				}
