@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +76,11 @@ func (f *controlFlags) control(cmd *cobra.Command, c *api.Client, args []string)
 	ctx := cmd.Context()
 	switch word := strings.ToLower(args[0]); word {
 	case "requeue":
+		if os.Getenv("TRAINYARD_JOB_ID") != "" { // a job that puts itself back gets signals meanwhile
+			var done context.CancelFunc
+			ctx, done = context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer done()
+		}
 		return eachOf(ctx, c, word, args[1:], requeue)
 	case "requeuehold":
 		return eachOf(ctx, c, word, args[1:], requeueHeld)
