@@ -51,10 +51,13 @@ func TestCrowdAgreesWithWholePass(t *testing.T) {
 	}
 }
 
-// Ensure the same where jobs of more widths wait than walks go through one by one, and no one is evicted.
+// Ensure the same where jobs of more widths wait than walks go through one by one, whether others are evicted or not.
 func TestWidthsAgreeWithWholePass(t *testing.T) {
 	for seed := range uint64(cases(t, 60)) {
-		checkTwins(t, newWidths(seed))
+		checkTwins(t, newWidths(seed, false))
+		if seed%4 == 0 {
+			checkTwins(t, newWidths(seed, true))
+		}
 	}
 }
 
@@ -94,11 +97,11 @@ func newCrowd(seed uint64) *world {
 }
 
 // newWidths draws a world of nodes of one or two types and of gangs of a hundred widths, many of which wait, under a
-// system that evicts no one and reserves nothing.
-func newWidths(seed uint64) *world {
+// system that reserves nothing and evicts others, or not.
+func newWidths(seed uint64, preempt bool) *world {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := newWorld(seed)
-	for more := seed; w.system.preempt || w.system.admit != "" || w.system.keepOrder; {
+	for more := seed; w.system.preempt != preempt || w.system.admit != "" || w.system.keepOrder; {
 		more += 1 << 32
 		w = newWorld(more)
 	}

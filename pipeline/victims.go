@@ -112,13 +112,22 @@ func (x *victims) evictable(v *sched.View, id, o, than sched.JobID, now float64)
 // mayYield reports whether job id of n GPUs would find as many among the free ones and those of lower-ranked holders,
 // wherever they are.
 func (x *victims) mayYield(v *sched.View, id sched.JobID, n int, now float64) bool {
-	n -= x.books.ledger.Free(x.ranks.groups.shapes[x.books.jobs[id].shape].types)
+	has, _ := x.within(v, id, n, true, now)
+	return has >= n
+}
+
+// within returns how many GPUs job id would find, among the free ones of its types and those of lower-ranked holders if
+// it may evict them, wherever they are: all or, if they are enough, n at least. If they are not, it returns also how
+// many it would find if it took any type.
+func (x *victims) within(v *sched.View, id sched.JobID, n int, evicts bool, now float64) (has, all int) {
+	free := x.books.ledger.Free(x.ranks.groups.shapes[x.books.jobs[id].shape].types)
+	left := n - free
 	for _, i := range x.ranks.groups.holding {
-		if n > 0 {
-			n = x.yield(v, &x.ranks.groups.list[i], 0, id, n, now)
+		if evicts && left > 0 {
+			left = x.yield(v, &x.ranks.groups.list[i], 0, id, left, now)
 		}
 	}
-	return n <= 0
+	return n - left, n - left - free + x.books.ledger.Free(0)
 }
 
 // yield takes from n what the holder at i of the heap of g and those below it there hold, as far as they rank behind

@@ -12,6 +12,7 @@ type walk struct {
 	heads       heads         // groups still to be looked at
 	victims     victims       // of the job being placed
 	free        keepFree      // kept for one that waits for jobs that are not stopped
+	evictor     sched.JobID   // placed last of those for whom others went; None
 	taken       []sched.JobID // placed, in walk order
 	takers      takers        // who took which GPU
 	touched     []sched.JobID // whose holdings change, in order of first change
@@ -32,6 +33,8 @@ func (w *walk) grow(id sched.JobID, more int) {
 func (w *walk) begin() {
 	w.no++
 	w.taken, w.touched, w.quarantined = w.taken[:0], w.touched[:0], w.quarantined[:0]
+	w.evictor = sched.None
+	w.heads.begin()
 	w.free.forget()
 }
 
@@ -110,11 +113,16 @@ func (p *Pipeline) walkDown(v *sched.View, d *sched.Desired) {
 		p.allocatePass(v, d)
 	case p.ranks.whole:
 		p.wholePass(v)
-	case !p.s.Preempt && p.s.Admit == nil && p.ranks.groups.widths.keep(&p.ranks.groups, p.books.jobs):
+	case p.walk.onlyLess(&p.s) && p.ranks.groups.widths.keep(&p.ranks.groups, p.books.jobs):
 		byWidth(p, v)
 	default:
 		p.indexed(v)
 	}
+}
+
+// onlyLess reports whether what a job may have only becomes less down the order, whoever is placed before it.
+func (w *walk) onlyLess(s *Stages) bool {
+	return s.Admit == nil && (!s.Preempt || s.UserLimit == 0 && !w.victims.protection.any())
 }
 
 // indexed is the walk over the best waiting job of each shape. Once a job of a shape does not fit, no lower-ranked job
@@ -152,7 +160,6 @@ func (p *Pipeline) indexed(v *sched.View) {
 
 // gatherHeads starts with the groups whose best job may fit; all if admission decides about each.
 func (w *walk) gatherHeads(b *books, r *ranks, all bool, now float64) {
-	w.heads.begin()
 	worst := r.worstHolder(b, now)
 	for _, i := range r.groups.waiting {
 		if all || w.free.on || w.mayFit(b, r, &r.groups.list[i], worst, now) {
@@ -167,14 +174,19 @@ func (w *walk) gatherHeads(b *books, r *ranks, all bool, now float64) {
 // worst is the holder that ranks last, or None.
 func (w *walk) mayFit(b *books, r *ranks, g *group, worst sched.JobID, now float64) bool {
 	best := g.heap[0]
-	if !w.victims.protection.any() && g.fail.at == b.given.now() && !r.rising && g.fail.covers(b.jobs, best) {
-		return false // nothing was given up since it did not fit
+	if w.failedBefore(b, r, g) {
+		return false
 	}
 	s := &r.groups.shapes[g.shape]
 	if int(s.gpus) <= b.ledger.Free(s.types) {
 		return true
 	}
 	return worst != sched.None && b.beforeAt(best, worst, now)
+}
+
+// failedBefore reports whether the best job of g, or one before it, did not fit and nothing was given up since.
+func (w *walk) failedBefore(b *books, r *ranks, g *group) bool {
+	return !w.victims.protection.any() && g.fail.at == b.given.now() && !r.rising && g.fail.covers(b.jobs, g.heap[0])
 }
 
 // stops reports whether the misfit of job id ends the walk. A job that could not fit an empty cluster holds up no
@@ -220,6 +232,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, n int, now float64) verdic
 	p.books.book(id, gpus)
 	p.walk.taken = append(p.walk.taken, id)
 	if p.walk.settleVictims(&p.books, &p.ranks, id, now) {
+		p.walk.evictor = id
 		p.dirty = p.dirty || p.s.UserLimit > 0 // a job of the victim's user was passed over, maybe: walk again
 	}
 	return tookIt

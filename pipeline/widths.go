@@ -2,14 +2,15 @@ package pipeline
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
 
 // widths finds the best waiting job of those that ask for at most so many GPUs: a tournament of the groups in order of
-// width, of which a walk that evicts no one asks for the winner of those that may fit. What a walk costs does not
-// grow with the groups that are wider than what is free.
+// width, of which a walk asks for the winner of those that may fit. What a walk costs does not grow with the groups
+// that are wider than what they may have.
 //
 // It is kept where many groups wait: to go through few costs less than to follow each change.
 type widths struct {
@@ -98,7 +99,9 @@ func (w *widths) touch(gs *groups, jobs []entry, i int32) {
 		return
 	}
 	for int(i) >= len(w.at) {
-		w.late = append(w.late, int32(len(w.at))) // of holding jobs, some
+		if k := int32(len(w.at)); gs.list[k].shape != sched.None {
+			w.late = append(w.late, k)
+		}
 		w.at = append(w.at, 0)
 	}
 	if w.at[i] > 0 {
@@ -136,7 +139,7 @@ func (w *widths) next(gs *groups, jobs []entry, free int, walk uint32) int32 {
 	}
 	for _, i := range w.late {
 		g := &gs.list[i]
-		if g.shape != sched.None && g.failed != walk && int(gs.shapes[g.shape].gpus) <= free {
+		if g.failed != walk && int(gs.shapes[g.shape].gpus) <= free {
 			best = better(gs, jobs, best, leaf(gs, i))
 		}
 	}
@@ -160,24 +163,44 @@ func (w *widths) restore(gs *groups, jobs []entry) {
 	w.missing = w.missing[:0]
 }
 
-// byWidth is the walk of indexed where no one is evicted and none is refused what fits: then free GPUs only become
-// fewer down the order, and jobs that ask for more are not looked at.
+// byWidth is the walk of indexed where none is refused what fits and no holder is spared: what a job may have, free
+// GPUs and those of holders that rank behind it, only becomes less down the order, so that jobs that ask for more are
+// not looked at.
 func byWidth(p *Pipeline, v *sched.View) {
-	gs, jobs, w, now := &p.ranks.groups, p.books.jobs, &p.ranks.groups.widths, v.Now.Seconds()
-	for i := w.next(gs, jobs, p.books.ledger.Free(0), p.walk.no); i != none; i = w.next(gs, jobs,
-		p.books.ledger.Free(0), p.walk.no) {
-		id := gs.list[i].heap[0]
-		if !p.walk.mayFit(&p.books, &p.ranks, &gs.list[i], sched.None, now) {
-			w.miss(gs, jobs, i, p.walk.no)
+	gs, w, now := &p.ranks.groups, &p.ranks.groups.widths, v.Now.Seconds()
+	room := len(v.GPUs) // for those behind the job looked at last, at most
+	for i := w.next(gs, p.books.jobs, room, p.walk.no); i != none; i = w.next(gs, p.books.jobs, room, p.walk.no) {
+		g := &gs.list[i]
+		id := g.heap[0]
+		n := width(v, id)
+		if p.walk.isOver(&p.books, &p.ranks, g, now) {
+			w.miss(gs, p.books.jobs, i, p.walk.no)
 			continue
 		}
-		switch p.try(v, id, width(v, id), now) {
+		if has, all := p.walk.victims.within(v, id, n, p.s.Preempt, now); has < n {
+			if room = min(room, all); n <= room {
+				w.miss(gs, p.books.jobs, i, p.walk.no)
+			}
+			continue
+		}
+		switch p.try(v, id, n, now) {
+		case tookIt:
+			if room -= n; p.walk.evictor == id {
+				_, room = p.walk.victims.within(v, id, math.MaxInt, true, now)
+			}
 		case misfit:
 			p.walk.victims.noteFailure(&gs.list[i], id)
-			w.miss(gs, jobs, i, p.walk.no)
+			w.miss(gs, p.books.jobs, i, p.walk.no)
 		case overLimit:
-			w.miss(gs, jobs, i, p.walk.no)
+			w.miss(gs, p.books.jobs, i, p.walk.no)
 		}
 	}
-	w.restore(gs, jobs)
+	w.restore(gs, p.books.jobs)
+}
+
+// isOver reports whether the best job of g need not be looked at in the walk under way: it, or one before it, did not
+// fit, and nothing was given up since.
+func (w *walk) isOver(b *books, r *ranks, g *group, now float64) bool {
+	return g.failed == w.no || w.failedBefore(b, r, g) ||
+		w.evictor != sched.None && b.beforeAt(g.heap[0], w.evictor, now)
 }
