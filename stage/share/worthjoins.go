@@ -23,7 +23,7 @@ type Market interface {
 //
 // with r what a job does in a second alone, before and after how many times slower it is without and with the newcomer,
 // and saved the power, in kW, that it would draw on GPUs of its own beyond what it adds here. Elsewhere is r less the
-// price of its GPUs where there are free ones, or GPUs that sleep; 0 where it must wait.
+// price of its GPUs where there are free ones; r where GPUs sleep, for which no one else bids; 0 where it must wait.
 //
 // It is asked after the pipeline. It finds sets and judges trials as EaCO does, and leaves jobs that share where they
 // are: the division is not to count them. No one joins while GPUs are kept for a job that cannot join.
@@ -194,8 +194,11 @@ func (s *Joins) gains(v *sched.View, id sched.JobID, gpus []sched.GPUID, starts 
 		worth -= float64(of * (1/before - 1/after))
 	}
 	worth += math.Round(1e3*float64(s.saved(v, id, gpus))) / 1e6 / s.KWh
-	if starts || s.wakes(v, typ) {
+	switch {
+	case starts:
 		worth -= max(0, rate-float64(price*float64(len(gpus))))
+	case s.wakes(v, typ): // the price is of GPUs that are awake
+		worth -= rate
 	}
 	return worth
 }

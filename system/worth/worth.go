@@ -67,7 +67,7 @@ var limits = share.Limits{
 }
 
 // DefaultKWh is what an hour's delay of a job is worth in energy where its user does not say.
-const DefaultKWh = 4
+const DefaultKWh = 2
 
 // Stages is the system.
 func Stages(k Known, p Params) pipeline.Stages {
