@@ -74,7 +74,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 // running jobs give way to them.
 func (rec *recording) rank(takes bool) {
 	info, err := system.Named(rec.system)
-	if err != nil || info.All().Find("priority").Check(system.PriorityClasses) != nil {
+	if err != nil || info.All().Find("priority_age") == nil {
 		return
 	}
 	rec.keys["priority"], rec.keys["priority_age"] = system.PriorityClasses, "600"

@@ -11,10 +11,15 @@ import (
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // MayRank refuses a priority above what users may give, unless an admin asks.
 func (s *Site) MayRank(who api.Who, priority int32) error {
+	if h := s.m.Host.Header(); system.IgnoresPriority(&h) && priority != 0 {
+		return fmt.Errorf("%w: priority %d: %s runs with priority=ignore; want 0, or serve --set priority=own",
+			api.ErrRefused, priority, h.System)
+	}
 	if most := max(s.m.o.UserPriority, 0); who.Role < api.Admin && priority > most {
 		return api.Refusal(http.StatusForbidden, "priority %d takes the role admin, want at most %d", priority, most)
 	}
@@ -43,7 +48,7 @@ func (s *Site) Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.E
 			return bad
 		}
 		keys = edited.keys
-		if edited.Spec.Priority > c.Priority {
+		if edited.Spec.Priority > c.Priority || edited.touches("priority") && edited.Spec.Priority < 0 {
 			bad = s.MayRank(who, edited.Spec.Priority)
 		}
 		*c = edited.Spec.Change()

@@ -44,15 +44,15 @@ var (
 // weighs declares Priority without classes.
 func weighs() key.Of[string] {
 	k := key.New(Priority.Name, PriorityOwn,
-		"priorities of jobs: own = a step doubles what a job's delay weighs, ignore = they play no part; there are "+
-			"no classes: who waits weighs more with time",
+		"priorities of jobs: own, classes = a step doubles what a job's delay weighs, and who waits weighs more with "+
+			"time; ignore = they play no part",
 		func(text string) (string, error) {
-			if text != PriorityOwn && text != PriorityIgnored {
-				return "", errors.New("own or ignore; it has no classes: its weights put jobs of larger priority first")
+			if text != PriorityOwn && text != PriorityClasses && text != PriorityIgnored {
+				return "", errors.New("own, classes or ignore")
 			}
 			return text, nil
 		})
-	k.Choices = []string{PriorityOwn, PriorityIgnored}
+	k.Choices = []string{PriorityOwn, PriorityClasses, PriorityIgnored}
 	return k
 }
 

@@ -33,6 +33,9 @@ func LooksAtPriority(h *eventlog.Header) bool {
 	return !info.NoPriority
 }
 
+// IgnoresPriority reports whether the system of h was asked to ignore the priorities of jobs.
+func IgnoresPriority(h *eventlog.Header) bool { return h.Settings[Priority.Name] == PriorityIgnored }
+
 // classOf returns by what a system that keeps a queue of its own orders the jobs in it, before their arrival.
 func classOf(s *key.Settings) sched.Classer {
 	age := PriorityAge.Get(s)
@@ -59,7 +62,7 @@ func prioritize(s *key.Settings, st *pipeline.Stages) {
 	if _, is := st.Order.(order.FIFO); is && how != PriorityOwn {
 		st.Order = order.FIFO{Alike: true}
 	}
-	if how != PriorityClasses {
+	if how != PriorityClasses || !PriorityAge.Taken(s) { // in worth priority and waiting are weights
 		return
 	}
 	st.Class, st.ClassTakes = classes, takes

@@ -32,7 +32,7 @@ func TestLooksAtPriority(t *testing.T) {
 
 // ranked is what a system makes of priorities.
 type ranked struct {
-	weighs  bool // it has no classes: a larger priority weighs more, and so does a longer wait
+	weighs  bool // classes are weights: a larger priority weighs more, and so does a longer wait
 	last    bool // of equal jobs the last to arrive starts first
 	settles bool // it keeps jobs that run as they are: no key has them give way
 }
@@ -66,8 +66,8 @@ func TestEverySystemRanks(t *testing.T) {
 			takes(&system.PriorityPreempts.Key) == (row.weighs || row.settles) {
 			t.Errorf("%s: keys %v, want those of %+v", info.Name, keys.Names(), row)
 		}
-		if bad := keys.Find(system.Priority.Name).Check(system.PriorityClasses); (bad != nil) != row.weighs {
-			t.Errorf("%s: priority=classes: %v, want it refused where it only weighs", info.Name, bad)
+		if bad := keys.Find(system.Priority.Name).Check(system.PriorityClasses); bad != nil {
+			t.Errorf("%s: priority=classes: %v", info.Name, bad)
 		}
 	}
 }
@@ -135,6 +135,9 @@ func TestNoClassStarves(t *testing.T) {
 	}
 	for age, by := range map[string][2]sched.Time{"3600": {3600e9, 4 * 3600e9}, "0": {30 * 600e9, sched.Never}} {
 		ofEach(t, system.PriorityClasses, func(info *system.Info, settings map[string]string) {
+			if rankings[info.Name].weighs {
+				return
+			}
 			settings[system.PriorityAge.Name] = age
 			jobs := play(t, info, settings, "1x1", list...)
 			if at := jobs[1].FirstStart; at < by[0] || at > by[1] {
@@ -165,6 +168,9 @@ func TestNoWeightStarves(t *testing.T) {
 // the system itself says so, and never to one of a lower class.
 func TestRunningGivesWay(t *testing.T) {
 	ofEach(t, system.PriorityClasses, func(info *system.Info, settings map[string]string) {
+		if rankings[info.Name].weighs {
+			return
+		}
 		stops := func(running, waiting trace.Job) int32 {
 			return play(t, info, settings, "1x1", running, waiting)[0].Preemptions
 		}

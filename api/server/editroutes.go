@@ -95,7 +95,7 @@ func (e editor) rank(ctx context.Context, who api.Who, job sched.JobID, priority
 	if err := e.s.o.Host.Look(ctx, func(v *sched.View) { was = int64(v.Job(job).Spec.Priority) }); err != nil {
 		return err
 	}
-	if r, able := e.s.o.Site.(Ranking); able && priority > was {
+	if r, able := e.s.o.Site.(Ranking); able && (priority > was || priority != 0 && e.ignored()) {
 		if err := r.MayRank(who, int32(priority)); err != nil {
 			return err
 		}
@@ -104,6 +104,12 @@ func (e editor) rank(ctx context.Context, who api.Who, job sched.JobID, priority
 		ctx = onlyIfSeen(ctx)
 	}
 	return e.s.o.Site.Change(ctx, who, job, func(c *sched.JobChange) { c.Priority = int32(priority) })
+}
+
+// ignored reports whether priorities play no part.
+func (e editor) ignored() bool {
+	h := e.s.o.Host.Header()
+	return system.IgnoresPriority(&h)
 }
 
 // order has the job that c is about be before another, or behind it. Where c may not raise it above one of his own,
