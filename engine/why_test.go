@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -240,6 +241,10 @@ func TestWhyIsTrue(t *testing.T) {
 				p.Explain(v, sched.JobID(id), func(sched.Fact) {})
 				x := pipeline.Why(v, p, sched.JobID(id))
 				seen[x.Code]++
+				brief := pipeline.NewBrief(v, p).Counted(sched.JobID(id))
+				if want := counted(x); !reflect.DeepEqual(brief, want) {
+					return fmt.Errorf("%v: job %d: counted %+v, want %+v", v.Now, id, brief, want)
+				}
 				if untrue := w.untrue(v, sched.JobID(id), x); untrue != "" {
 					return fmt.Errorf("%v: job %d %v/%v target %v: %s: %s", v.Now, id, v.Jobs[id].State,
 						v.Jobs[id].Attempt, v.Jobs[id].Target, show(x), untrue)
@@ -260,6 +265,15 @@ func TestWhyIsTrue(t *testing.T) {
 			t.Errorf("no job waited by %q", code)
 		}
 	}
+}
+
+// counted is what Brief.Counted is to say where the function Why says x.
+func counted(x explain.Waiting) explain.Waiting {
+	x.Before, x.Ahead = int32(len(x.Ahead)), nil
+	if x.Code == explain.WaitBusy {
+		x.Jobs, x.Until = nil, 0
+	}
+	return x
 }
 
 // untrue says what of x does not hold of job id after a decision, "" if all does.

@@ -25,7 +25,12 @@ type Waiting struct {
 	// Ahead are the waiting jobs that rank before it, best first; nil where the system has no order that could be
 	// shown.
 	Ahead []sched.JobID
+	// Before counts those where they are not named.
+	Before int32
 }
+
+// CountAhead returns how many jobs are known to wait and to rank before it.
+func (w *Waiting) CountAhead() int { return max(len(w.Ahead), int(w.Before)) }
 
 // Code names the constraint that keeps a job from running. The words are for programs that read answers.
 type Code uint8

@@ -90,6 +90,16 @@ func (b *books) present() []sched.JobID {
 	return b.here
 }
 
+// ahead counts the jobs that wait and rank before job id at time t in seconds.
+func (b *books) ahead(id sched.JobID, t float64) (n int32) {
+	for _, o := range b.here {
+		if b.jobs[o].in == waiting && o != id && b.beforeAt(o, id, t) {
+			n++
+		}
+	}
+	return n
+}
+
 // move notes where job id is now.
 func (b *books) move(id sched.JobID, to place) {
 	x := &b.jobs[id]

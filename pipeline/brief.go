@@ -13,12 +13,13 @@ type Brief struct {
 	stocks   map[sched.TypeSet][]explain.Stock
 	unusable map[sched.TypeID][]sched.GPUID
 	open     map[sched.JobID][]sched.JobID // tasks of an array, by its first one
+	ledger   lazyLedger
 }
 
 // NewBrief returns the Brief of v, of which dec decided last; it may be nil.
 func NewBrief(v *sched.View, dec sched.Decider) *Brief {
-	return &Brief{v, pipelineOf(dec), make(map[sched.TypeSet][]explain.Stock), make(map[sched.TypeID][]sched.GPUID),
-		make(map[sched.JobID][]sched.JobID)}
+	return &Brief{v: v, p: pipelineOf(dec), stocks: make(map[sched.TypeSet][]explain.Stock),
+		unusable: make(map[sched.TypeID][]sched.GPUID), open: make(map[sched.JobID][]sched.JobID)}
 }
 
 // pipelineOf returns the Pipeline that decides about jobs in dec; nil if there is none, or it has not decided yet.
@@ -42,19 +43,54 @@ func (b *Brief) Why(id sched.JobID) explain.Waiting {
 	if !free {
 		return w
 	}
+	least, known := b.starts(id)
+	w = b.room(id, least)
+	w.Unmeasured = !known
+	if w.Code == explain.NotWaiting {
+		w.Code = explain.WaitSystem
+	}
+	return w
+}
+
+// Counted is the function Why with those ahead of a job counted, not named, and without those who hold what it needs,
+// and until when: what a status says. Where no stage divides GPUs or admits jobs it looks at each job that waits once,
+// and at no job that holds GPUs.
+func (b *Brief) Counted(id sched.JobID) explain.Waiting {
+	_, free := explain.OfView(b.v, id)
+	switch {
+	case !free:
+		return b.Why(id)
+	case b.p == nil || int(id) >= len(b.p.books.jobs) || b.p.books.jobs[id].in != waiting:
+		w := b.room(id, int(b.v.Jobs[id].Spec.GPUs.Min))
+		if w.Code == explain.NotWaiting {
+			w.Code = explain.WaitSystem
+		}
+		return w
+	case b.p.ranks.whole || b.p.s.Admit != nil:
+		w := b.p.why(b.v, id)
+		w.Before, w.Ahead = int32(len(w.Ahead)), nil
+		if w.Code == explain.WaitBusy {
+			w.Jobs, w.Until = nil, 0
+		}
+		return w
+	}
+	n, known := b.p.s.starts(b.v, id)
+	w := b.room(id, n)
+	w.Unmeasured, w.Before = !known, b.p.books.ahead(id, b.v.Now.Seconds())
+	whyInTurn(b.p, b.v, id, n, &w, &b.ledger)
+	return w
+}
+
+// room is explain.Room without those who hold GPUs, with all that is the same for other jobs found once.
+func (b *Brief) room(id sched.JobID, n int) explain.Waiting {
 	types := b.v.Jobs[id].Spec.Types
 	list, counted := b.stocks[types]
 	if !counted {
 		list = explain.Stocks(b.v, types)
 		b.stocks[types] = list
 	}
-	least, known := b.starts(id)
-	w = explain.OfStocks(list, least)
-	w.Unmeasured = !known
-	switch w.Code {
-	case explain.NotWaiting:
-		w.Code = explain.WaitSystem
-	case explain.WaitUnusable:
+	w := explain.OfStocks(list, n)
+	if w.Code == explain.WaitUnusable {
 		w.GPUs = b.unusableOf(w.Type)
 	}
 	return w

@@ -38,20 +38,37 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 	w.Ahead = slices.DeleteFunc(order[:slices.Index(order, id):len(order)], func(o sched.JobID) bool {
 		return p.books.jobs[o].in != waiting
 	})
-	if certain := whyWhoever(p, v, id, n, &w); certain {
-		return w
+	if whyInTurn(p, v, id, n, &w, &lazyLedger{}); w.Code == explain.WaitBusy {
+		w.Jobs = rankedHolders(order, w.Jobs)
+		if p.s.Preempt {
+			w.Until = p.protection.freedAt(v, &p.books, id, w.Jobs)
+		}
 	}
-	l := sched.NewLedger(v)
+	return w
+}
+
+// lazyLedger is a ledger of a View that is made once it is asked for.
+type lazyLedger struct{ made *sched.Ledger }
+
+func (l *lazyLedger) of(v *sched.View) *sched.Ledger {
+	if l.made == nil {
+		l.made = sched.NewLedger(v)
+	}
+	return l.made
+}
+
+// whyInTurn completes w, which says of the numbers of GPUs alone why job id is not started with n of them, and who is
+// ahead of it.
+func whyInTurn(p *Pipeline, v *sched.View, id sched.JobID, n int, w *explain.Waiting, l *lazyLedger) {
+	if certain := whyWhoever(p, v, id, n, w); certain {
+		return
+	}
 	first, stops := p.firstMisfit(v, l, w.Ahead)
 	switch {
 	case stops:
 		w.Code, w.Jobs = explain.WaitBehind, []sched.JobID{first}
 	case w.Code == explain.WaitBusy:
-		w.Jobs = rankedHolders(order, w.Jobs)
-		if p.s.Preempt {
-			w.Until = p.protection.freedAt(v, &p.books, id, w.Jobs)
-		}
-	case !p.s.Place.Fits(v, l, id, n):
+	case !p.s.Place.Fits(v, l.of(v), id, n):
 		w.Code = explain.WaitFragmented
 	case p.walk.free.mayBar(v, p.s.Unsaved, id):
 		w.Code, w.Jobs = explain.WaitReserved, []sched.JobID{p.walk.free.job}
@@ -60,12 +77,11 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 		w.Code, w.Until = explain.WaitUndecided, nextMultiple(v.Now, p.s.Round)
 	case p.s.Allocate != nil:
 		w.Code = explain.WaitUngranted
-	case first != sched.None && !p.s.mayTake(v, l, id, n):
+	case first != sched.None && !p.s.mayTake(v, l.of(v), id, n):
 		w.Code, w.Jobs = explain.WaitReserved, []sched.JobID{first}
 	default:
 		w.Code, w.Until = explain.WaitUndecided, p.wake
 	}
-	return w
 }
 
 // whyWhoever completes w where what is true of the job whoever ranks before it binds it, and reports whether it does.
@@ -120,7 +136,7 @@ func (s *Stages) whyQuota(v *sched.View, id sched.JobID, w explain.Waiting) expl
 
 // firstMisfit goes down the waiting jobs ahead and returns the first that does not fit, as Admit then hears,, or None,
 // and whether that ends a walk. Admit is left as it is when the turn of the job behind them comes.
-func (p *Pipeline) firstMisfit(v *sched.View, l *sched.Ledger, ahead []sched.JobID) (first sched.JobID, stops bool) {
+func (p *Pipeline) firstMisfit(v *sched.View, lazy *lazyLedger, ahead []sched.JobID) (first sched.JobID, stops bool) {
 	if a, ok := p.s.Allocate.(sched.Narrowest); ok {
 		for _, id := range ahead {
 			if a.Holds(v, id) {
@@ -132,6 +148,7 @@ func (p *Pipeline) firstMisfit(v *sched.View, l *sched.Ledger, ahead []sched.Job
 	if p.s.Admit == nil || p.s.Allocate != nil {
 		return sched.None, false
 	}
+	l := lazy.of(v)
 	p.s.Admit.Begin(v, l)
 	for _, id := range ahead {
 		if n := width(v, id); p.s.overQuota(v, id, n) || p.s.Place.Fits(v, l, id, n) ||

@@ -145,7 +145,7 @@ var words = map[string]func(f *filling) string{
 	"failure":      func(f *filling) string { return f.failure.Text },
 	"retries":      func(f *filling) string { return retries(f.j) },
 	"held":         (*filling).held,
-	"ahead":        func(f *filling) string { return ahead(len(f.w.Ahead)) },
+	"ahead":        func(f *filling) string { return ahead(f.w.CountAhead()) },
 	"unusable":     func(f *filling) string { return f.unusable(f.w.GPUs) },
 	"undrain":      func(f *filling) string { return f.undrain(f.w.GPUs) },
 	"unmeasured":   (*filling).unmeasured,

@@ -77,7 +77,7 @@ func (s *store) retell() {
 	for _, id := range s.outOfDate(brief) {
 		mine := &s.jobs[id].shown
 		mine.looked = now
-		if s.reason(id, pipeline.Why(s.v, s.dec, id)) == mine.reason && !s.isOld(id) {
+		if s.reason(id, brief.Counted(id)) == mine.reason && !s.isOld(id) {
 			mine.gist = s.gistOf(brief, id)
 			continue
 		}

@@ -271,7 +271,7 @@ func (s *store) prepare() {
 	for _, id := range s.touched {
 		why := brief.Why(id)
 		if full {
-			why = pipeline.Why(s.v, s.dec, id)
+			why = brief.Counted(id)
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, s.mode, s.tally.tenants)

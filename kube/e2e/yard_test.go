@@ -85,6 +85,7 @@ func (y *yard) lead() {
 		if st.GPUs == full && now[0] <= now[2] && now[0]+now[1] == y.jobs-y.jobs/2 {
 			return
 		}
+		y.revive()
 		if now != last {
 			last, since = now, time.Now()
 		}
@@ -92,6 +93,15 @@ func (y *yard) lead() {
 			y.t.Fatalf("%s GPUs are in use, %d jobs run, %d wait, %d processes, and no other within %v; want %s, "+
 				"%d jobs", st.GPUs, now[0], now[1], now[2], patience, full, y.jobs-y.jobs/2)
 		}
+	}
+}
+
+// revive starts the leader again, as a Deployment does, where it ended because it could not renew its lease in time.
+func (y *yard) revive() {
+	select {
+	case <-y.leader.Done():
+		y.leader = y.join(y.leads)
+	default:
 	}
 }
 
@@ -114,6 +124,7 @@ func (y *yard) change() {
 	y.next -= 2
 	y.suspend(name, true)
 	eventually(y.t, "it is decided that "+name+" is suspended", func() bool {
+		y.revive()
 		rec, err := record.Read(y.status(name).Record)
 		return err == nil && rec.Job.Paused
 	})
