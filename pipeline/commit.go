@@ -8,7 +8,7 @@ import (
 // commit turns what the walk did into changes of target: what is taken away first, then what is given, in walk order.
 func (p *Pipeline) commit(v *sched.View, d *sched.Desired) {
 	for _, id := range p.walk.touched {
-		p.changed.note(id)
+		p.changed.Note(id)
 		if len(p.books.ledger.Set(id)) == 0 {
 			d.Give(id, nil, sched.Reason{Code: sched.WhyPreempted, Job: p.walk.winner(v, p.books.ledger, id)})
 			if p.ranks.turns != nil {
@@ -17,7 +17,7 @@ func (p *Pipeline) commit(v *sched.View, d *sched.Desired) {
 		}
 	}
 	for _, id := range p.walk.taken {
-		p.changed.note(id)
+		p.changed.Note(id)
 		set, was := p.books.ledger.Set(id), v.Jobs[id].Target
 		if len(set) == 0 {
 			continue // evicted again: it is touched, and was seen above
@@ -50,7 +50,7 @@ func (p *Pipeline) straighten(v *sched.View) {
 	for _, id := range p.ranks.turns.Astray() {
 		if len(p.books.ledger.Set(id)) > 0 {
 			p.ranks.turns.Took(v, id)
-			p.changed.note(id)
+			p.changed.Note(id)
 			if !p.walk.touches(id) {
 				p.rekey(v, id)
 			}

@@ -25,41 +25,10 @@ func (p *Pipeline) SaveJob(j sched.JobID, b []byte) []byte {
 	return memory.AppendJob(b, j, p.s.memories())
 }
 
-// changed lists the jobs of which something else may be remembered, once it was asked for: a simulation does not ask.
-type changed struct {
-	asked bool
-	list  []sched.JobID
-	in    []bool // by JobID: it is in list
-}
-
-// note notes a job.
-func (c *changed) note(id sched.JobID) {
-	if !c.asked {
-		return
-	}
-	for int(id) >= len(c.in) {
-		c.in = append(c.in, false)
-	}
-	if !c.in[id] {
-		c.in[id] = true
-		c.list = append(c.list, id)
-	}
-}
-
-// take appends the list to dst, and empties it.
-func (c *changed) take(dst []sched.JobID) []sched.JobID {
-	for _, id := range c.list {
-		c.in[id] = false
-	}
-	dst, c.list = append(dst, c.list...), c.list[:0]
-	return dst
-}
-
 // Changed appends the jobs whose keys were asked for, whose turns changed, or that are gone, then what the stages say.
 func (p *Pipeline) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
-	before := p.changed.asked
-	p.changed.asked = true
-	list, known = memory.Changed(p.changed.take(dst), p.s.memories())
+	dst, before := p.changed.Changed(dst)
+	list, known = memory.Changed(dst, p.s.memories())
 	return list, known && before
 }
 

@@ -30,7 +30,7 @@ type Pipeline struct {
 	asked bool       // it has decided
 	wake  sched.Time // and asked to be woken then
 
-	changed changed       // of which jobs it may remember something else
+	changed sched.Changes // of which jobs it may remember something else
 	lost    []sched.JobID // nodeChanged works on it
 }
 
@@ -206,7 +206,7 @@ func (p *Pipeline) untrack(id sched.JobID) {
 	p.ranks.groups.remove(p.books.jobs, id)
 	p.books.move(id, away)
 	p.books.jobs[id].due = sched.Never
-	p.changed.note(id)
+	p.changed.Note(id)
 }
 
 // reindex puts job id where the ledger says it belongs, with a fresh key.
@@ -220,7 +220,7 @@ func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
 	if p.books.jobs[id].in == away {
 		return
 	}
-	p.changed.note(id)
+	p.changed.Note(id)
 	if p.ranks.rekey(v, &p.books, id, p.restored.keys) {
 		p.dirty = true
 		p.books.given.note(p.books.ledger, p.books.ledger.Set(id))

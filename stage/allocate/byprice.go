@@ -45,6 +45,7 @@ type Clear struct {
 	// What it remembers.
 	backlog backlog
 	memory  []jobMemory // by job
+	said    said
 
 	// What follows from the View, for one division.
 	bidders  []bidder

@@ -9,7 +9,31 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-var _ sched.Memory = (*Clear)(nil)
+var (
+	_ sched.Memory  = (*Clear)(nil)
+	_ sched.Changer = (*Clear)(nil)
+)
+
+// said is what was remembered of jobs when it was asked last who changed.
+type said struct {
+	memory []jobMemory // by job
+	asked  bool
+}
+
+// Changed appends the jobs of which something else is remembered. To compare all is cheaper than to save one.
+func (a *Clear) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
+	known, a.said.asked = a.said.asked, true
+	for j, m := range a.memory {
+		if j >= len(a.said.memory) {
+			a.said.memory = append(a.said.memory, jobMemory{})
+		}
+		if was := &a.said.memory[j]; *was != m {
+			*was = m
+			dst = append(dst, sched.JobID(j))
+		}
+	}
+	return dst, known
+}
 
 // Format names what is saved.
 func (*Clear) Format() string { return "clear/1" }

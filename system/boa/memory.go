@@ -12,7 +12,15 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-var _ sched.Memory = (*widths)(nil)
+var (
+	_ sched.Memory  = (*widths)(nil)
+	_ sched.Changer = (*widths)(nil)
+)
+
+// Changed appends the jobs that were looked at again: that another event of theirs is to be looked at, it names itself.
+func (w *widths) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
+	return w.changed.Changed(dst)
+}
 
 // Format names what is saved.
 func (*widths) Format() string { return "boa/3" }

@@ -22,6 +22,8 @@ type widths struct {
 	began sched.Time // when the first job arrived; Never: none has
 	seen  arrivals
 	jobs  []route // by JobID
+
+	changed sched.Changes
 }
 
 // route is a job's way through its phases.
@@ -97,6 +99,7 @@ func (w *widths) look(v *sched.View, j sched.JobID) *route {
 	if r.fresh && r.version == w.version() {
 		return r
 	}
+	w.changed.Note(j)
 	spec := v.Jobs[j].Spec
 	chain, phase, done := w.menu.curves.Chain(v, j)
 	r.gpus, r.ahead, r.fresh = spec.GPUs.Want, false, true

@@ -1,0 +1,65 @@
+package system_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/memory"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+)
+
+// careful is a sink that asks a Decider after each batch of which jobs it remembers something else, and saves all.
+type careful struct {
+	sched.Memory
+
+	v     *sched.View
+	saved map[sched.JobID][]byte
+	known int           // batches of which it could say it
+	left  []sched.JobID // jobs that it left out, though no event of the batch named them
+	named []sched.JobID
+}
+
+func (c *careful) Log(v *sched.View, e *sched.Event) { c.v, c.named = v, append(c.named, e.Job) }
+
+func (c *careful) BeginBatch() { c.named = c.named[:0] }
+
+func (c *careful) EndBatch() error {
+	list, known := memory.Changed(nil, []sched.Memory{c.Memory})
+	if known {
+		c.known++
+	}
+	for j := range c.v.Jobs {
+		id := sched.JobID(j)
+		b := c.SaveJob(id, nil)
+		if known && !bytes.Equal(b, c.saved[id]) && !slices.Contains(list, id) && !slices.Contains(c.named, id) {
+			c.left = append(c.left, id)
+		}
+		c.saved[id] = b
+	}
+	return nil
+}
+
+// Ensure that a system that says of which jobs it remembers something else leaves none out that no event named, that it
+// goes on as if it were not asked, and that those of one piece alone cannot say it.
+func TestChangedLeavesNoJobOut(t *testing.T) {
+	tr := small()
+	for _, info := range system.Table() {
+		want, _ := run(t, &info, tr, nil)
+		c := &careful{saved: make(map[sched.JobID][]byte)}
+		got, _ := run(t, &info, tr, nil, func(d sched.Decider) eventlog.Sink {
+			c.Memory = d
+			return c
+		})
+		switch one := info.Stages == nil; {
+		case got != want:
+			t.Errorf("%s decides otherwise when it is asked", info.Name)
+		case len(c.left) > 0:
+			t.Errorf("%s leaves out %v", info.Name, c.left)
+		case c.known > 0 == one:
+			t.Errorf("%s could say it of %d batches, and of one piece is %v", info.Name, c.known, one)
+		}
+	}
+}
