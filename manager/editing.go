@@ -17,7 +17,7 @@ import (
 // MayRank refuses a priority above what users may give, unless an admin asks.
 func (s *Site) MayRank(who api.Who, priority int32) error {
 	if h := s.m.Host.Header(); system.IgnoresPriority(&h) && priority != 0 {
-		return fmt.Errorf("%w: priority %d: %s runs with priority=ignore; want 0, or serve --set priority=own",
+		return fmt.Errorf("%w: priority %d: %[3]s runs with priority=ignore; want 0, or serve --set %[3]s.priority=own",
 			api.ErrRefused, priority, h.System)
 	}
 	if most := max(s.m.o.UserPriority, 0); who.Role < api.Admin && priority > most {
