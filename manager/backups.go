@@ -85,8 +85,8 @@ func Backup(ctx context.Context, dir, file, version string) (_ *BackedUp, err er
 // have one before.
 func (b *BackedUp) copy(ctx context.Context, dir string, temp, out *os.File, version string) ([]Lost, error) {
 	b.Made, b.Tokens = time.Now().UTC(), false
-	_, err := out.Seek(0, io.SeekStart)
-	if err = errors.Join(err, out.Truncate(0), temp.Truncate(0)); err != nil {
+	_, bad := out.Seek(0, io.SeekStart)
+	if err := errors.Join(bad, out.Truncate(0), temp.Truncate(0)); err != nil {
 		return nil, err
 	}
 	if err := store.CopyTo(ctx, dir, temp.Name()); err != nil {

@@ -74,10 +74,19 @@ func addNeeds(w *backup.Writer, dir shim.State, needs []need) (lost []Lost, err 
 			tried[n.part] = why
 		}
 		if why != nil {
-			lost = append(lost, Lost{n.job, n.name, why.Error()})
+			lost = n.lostBy(lost, why)
 		}
 	}
 	return lost, nil
+}
+
+// lostBy adds that a job lacks what it needs: one entry a job, as the needs of one follow each other.
+func (n *need) lostBy(lost []Lost, why error) []Lost {
+	if last := len(lost) - 1; last >= 0 && lost[last].Job == n.job {
+		lost[last].Why += "; " + why.Error()
+		return lost
+	}
+	return append(lost, Lost{n.job, n.name, why.Error()})
 }
 
 // partText returns the bytes of a part that jobs need, as a folder has it.
@@ -117,7 +126,7 @@ func without(parts map[string]bool, needs []need) (lost []Lost) {
 			if _, _, isEnv := backup.Need(n.part); isEnv {
 				why = shim.ErrEnvLost
 			}
-			lost = append(lost, Lost{n.job, n.name, why.Error()})
+			lost = n.lostBy(lost, why)
 		}
 	}
 	return lost

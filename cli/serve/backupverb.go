@@ -103,7 +103,7 @@ func makeBackup(cmd *cobra.Command, dir, file string, asJSON bool) error {
 	}
 	return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s, %d running, log up to event %d%s, %.1f MiB; without "+
 		"outputs and checkpoints\n%s", file, term.Counted(b.Jobs, "job"), b.Running, b.Events, withTokens(b),
-		float64(b.Bytes)/(1<<20), notIn(b)+held(b)))
+		float64(b.Bytes)/(1<<20), notIn(b)+held(b, "will be held after a restore")))
 }
 
 func lostDocs(b *manager.BackedUp) []backupLost {
@@ -115,7 +115,7 @@ func lostDocs(b *manager.BackedUp) []backupLost {
 }
 
 // held names the jobs that cannot start from a backup, one a line.
-func held(b *manager.BackedUp) string {
+func held(b *manager.BackedUp, how string) string {
 	if len(b.Lost) == 0 {
 		return ""
 	}
@@ -123,7 +123,7 @@ func held(b *manager.BackedUp) string {
 	for i, l := range b.Lost {
 		lines[i] = fmt.Sprintf("job %d (%s): %s", l.Job, api.Printable(l.Name), api.Printable(l.Why))
 	}
-	return "these are held, as it lacks what they were submitted with; cancel them and submit them again:\n" +
+	return "these " + how + ", as it lacks what they were submitted with; cancel them and submit them again:\n" +
 		shortened(lines)
 }
 
@@ -191,7 +191,7 @@ func (f *serveFlags) restoreInto(cmd *cobra.Command, dir string) error {
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), text)
 	if len(b.Lost) > 0 {
-		fmt.Fprint(cmd.ErrOrStderr(), "trainyard: ", held(b))
+		fmt.Fprint(cmd.ErrOrStderr(), "trainyard: ", held(b, "are held"))
 	}
 	lost := slices.DeleteFunc(b.Checkpoints, func(c manager.CheckpointFolder) bool { return !c.Empty() })
 	if len(lost) > 0 {

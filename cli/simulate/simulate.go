@@ -154,8 +154,8 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		c.warn(stderr)
 	}
 	if f.seeds > 0 {
-		if err := c.bySeed(f.seeds); err != nil {
-			return err
+		if bad := c.bySeed(f.seeds); bad != nil {
+			return bad
 		}
 	}
 	out, err := f.outputs(c)

@@ -148,6 +148,7 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	follow := sub("logs", "--follow", "--raw", number)
 	if f.output != "" {
 		follow = sub("wait", number)
+		follow.Stderr = nil // how the job ended is said once
 	}
 	follow.Cancel = func() error { return follow.Process.Signal(os.Interrupt) }
 	_ = follow.Run() // how the job ended is asked for next

@@ -70,8 +70,8 @@ func playSlurm(t *testing.T, path string, env []string) {
 			want = i
 		} else if f.Name == "here" {
 			here = i
-		} else if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
-			t.Fatal(err)
+		} else if bad := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); bad != nil {
+			t.Fatal(bad)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", `. "$1"; . ./play`, "play", prelude)

@@ -156,8 +156,8 @@ func finish(dir string) error {
 		return err
 	}
 	for _, f := range folders {
-		if err := os.Rename(filepath.Join(kept, f.Name()), filepath.Join(dir, f.Name())); err != nil {
-			return err
+		if bad := os.Rename(filepath.Join(kept, f.Name()), filepath.Join(dir, f.Name())); bad != nil {
+			return bad
 		}
 	}
 	failpoint.Here("restore.kept")

@@ -33,11 +33,12 @@ func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 	dst []sched.Grant) []sched.Grant {
 	from, left := len(dst), slices.Clone(room)
 	order = b.classes.arrange(v, order)
+	wait := !b.Partial && b.Soon != nil && b.Soon(v)
 	for _, j := range order { // what is kept: all that one has, or as much of it as one wants
 		job := &v.Jobs[j]
 		if len(job.Target) == 0 {
 			if b.classes.take {
-				take(left, job.Spec.Types, b.fewest(v, j))
+				take(left, job.Spec.Types, b.least(v, j, wait))
 			}
 			continue
 		}
@@ -48,7 +49,6 @@ func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 			dst = append(dst, g)
 		}
 	}
-	wait := !b.Partial && b.Soon != nil && b.Soon(v)
 	next, end := from, len(dst)
 	for _, j := range order {
 		if len(v.Jobs[j].Target) == 0 {
@@ -89,9 +89,12 @@ func (b ByWidth) fit(v *sched.View, g *sched.Grant, left int32) bool {
 	return false
 }
 
-// fewest returns the fewest GPUs with which a newcomer may start.
-func (b ByWidth) fewest(v *sched.View, j sched.JobID) int32 {
+// least returns the fewest GPUs with which a newcomer may start: all that it wants, if it is to wait for the rest.
+func (b ByWidth) least(v *sched.View, j sched.JobID, wait bool) int32 {
 	want, _ := b.Want(v, j)
+	if wait {
+		return want
+	}
 	for n := v.Jobs[j].Spec.GPUs.Min; n < want; n++ {
 		if _, ok := b.Narrower(v, j, n); ok {
 			return n

@@ -81,8 +81,12 @@ func (b *book) sync(v *sched.View, id sched.JobID) {
 	if !slices.Equal(b.Held[id], j.Target) || b.Shares[id] != (j.Share == sched.Shared) || b.trial[id] != j.Trial {
 		b.Put(v, id, j.Target, j.Share == sched.Shared, j.Trial)
 	}
-	if wants := j.Eligible() && len(j.Target) == 0; wants != b.Queued[id] {
+	switch wants := j.Eligible() && len(j.Target) == 0; {
+	case wants != b.Queued[id]:
 		b.Queue(v, id, wants)
+	case wants && b.class[id].until == sched.Never && b.rank(v, id) != b.class[id]: // it was still up when it was queued
+		b.Queue(v, id, false)
+		b.Queue(v, id, true)
 	}
 }
 
