@@ -78,7 +78,7 @@ func prioritize(cmd *cobra.Command, c *api.Client, job string, p api.Priority, n
 	said := strings.Join(doc.Notes, "; ")
 	if said == "" {
 		said = fmt.Sprintf("has priority %d", doc.Job.Priority)
-		if foreseen {
+		if foreseen && len(doc.Job.GPUs) == 0 {
 			said += moved(before, startOf(cmd.Context(), c, strconv.Itoa(doc.Job.ID)), time.Now())
 		}
 	}
@@ -128,7 +128,7 @@ func startOf(ctx context.Context, c *api.Client, job string) *api.Within {
 	if err != nil {
 		return nil
 	}
-	return doc.Job.Start
+	return doc.Start
 }
 
 // foreseeing is how long a verb waits for a look into the future.

@@ -108,7 +108,7 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	flags, err := f.asked(cmd)
+	flags, err := f.asked(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -127,13 +127,13 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 		c.Dir, c.Stdin, c.Stdout, c.Stderr = f.dir, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return c
 	}
-	command := args[0]
+	name := f.jobName(args)
 	if n := max(f.tasks, f.perNode, 1); n > 1 || f.label {
 		args = append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
 			strconv.Itoa(n)}, args...)
 		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
 	}
-	flags = append(flags, "--env", task.SlurmName+"="+cmp.Or(f.name, filepath.Base(command)))
+	flags = append(flags, "--env", task.SlurmName+"="+name)
 	submit := sub(append(append([]string{"submit", "--json"}, flags...), append([]string{"--"}, args...)...)...)
 	var out bytes.Buffer
 	submit.Stdout = &out

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -17,7 +18,7 @@ import (
 var roomOptions = unused{"cpus-per-task/c", "cpus-per-gpu", "mem", "mem-per-cpu", "mem-per-gpu"}
 
 // asked returns the flags of submit for what is asked for of a job.
-func (f *runFlags) asked(cmd *cobra.Command) (flags []string, err error) {
+func (f *runFlags) asked(cmd *cobra.Command, args []string) (flags []string, err error) {
 	width, kind, err := f.width()
 	if err != nil {
 		return nil, err
@@ -33,12 +34,13 @@ func (f *runFlags) asked(cmd *cobra.Command) (flags []string, err error) {
 		}
 		flags = append(flags, "--time", most.String())
 	}
-	if f.name != "" {
-		flags = append(flags, "--name", f.name)
-	}
+	flags = append(flags, "--name", f.jobName(args))
 	room, err := f.room(cmd, width)
 	return append(flags, room...), err
 }
+
+// jobName is that of a job: the command, unless it is named.
+func (f *runFlags) jobName(args []string) string { return cmp.Or(f.name, filepath.Base(args[0])) }
 
 // room returns the flags of submit for the processors and the memory that are asked for, of a job with so many GPUs.
 func (f *runFlags) room(cmd *cobra.Command, width string) (flags []string, err error) {

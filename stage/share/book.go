@@ -84,7 +84,7 @@ func (b *book) sync(v *sched.View, id sched.JobID) {
 	switch wants := j.Eligible() && len(j.Target) == 0; {
 	case wants != b.Queued[id]:
 		b.Queue(v, id, wants)
-	case wants && b.class[id].until == sched.Never && b.rank(v, id) != b.class[id]: // it was still up when it was queued
+	case wants && b.class[id].until == sched.Never && b.rank(v, id) != b.class[id]: // it was up when it was queued
 		b.Queue(v, id, false)
 		b.Queue(v, id, true)
 	}
