@@ -243,13 +243,13 @@ func TestYard(t *testing.T) {
 // BenchmarkYard measures a leader and its follower with half of -nodes and -jobs, and with all, next to the bars of
 // docs/inside/benchmarks.md. A yard is made once, below bin/kube, and copied.
 func BenchmarkYard(b *testing.B) {
-	jobs := *yardJobs
-	if jobs == 0 {
-		jobs = 10 * *fillNodes
+	total := *yardJobs
+	if total == 0 {
+		total = 10 * *fillNodes
 	}
 	var all []figures
 	for part := 2; part > 0; part-- {
-		nodes, jobs := *fillNodes/part, jobs/part
+		nodes, jobs := *fillNodes/part, total/part
 		name := fmt.Sprintf("yard-%d-%d", nodes, jobs)
 		folder := filepath.Join(filepath.Dir(controlplane.Binaries(b)), name)
 		if _, err := os.Stat(folder); err != nil {
