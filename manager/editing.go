@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -16,12 +17,36 @@ import (
 
 // MayRank refuses a priority above what users may give, unless an admin asks.
 func (s *Site) MayRank(who api.Who, priority int32) error {
-	if h := s.m.Host.Header(); system.IgnoresPriority(&h) && priority != 0 {
+	h := s.m.Host.Header()
+	if system.IgnoresPriority(&h) && priority != 0 {
 		return fmt.Errorf("%w: priority %d: %[3]s runs with priority=ignore; want 0, or serve --set %[3]s.priority=own",
 			api.ErrRefused, priority, h.System)
 	}
+	if bad := weighed(&h, priority); bad != nil {
+		return bad
+	}
 	if most := max(s.m.o.UserPriority, 0); who.Role < api.Admin && priority > most {
 		return api.Refusal(http.StatusForbidden, "priority %d takes the role admin, want at most %d", priority, most)
+	}
+	return nil
+}
+
+// weighed refuses a priority of which the system of h would not count all steps.
+func weighed(h *eventlog.Header, priority int32) error {
+	most := system.MostPriority(h)
+	if most == 0 || priority >= -most && priority <= most {
+		return nil
+	}
+	return fmt.Errorf("%w: priority %d: %s counts %d steps, up and down; want from %d to %[4]d", api.ErrRefused,
+		priority, h.System, most, -most)
+}
+
+// ranked refuses the first of jobs that has such a priority.
+func ranked(h *eventlog.Header, jobs []jobfile.Job) error {
+	for i := range jobs {
+		if err := weighed(h, jobs[i].Spec.Priority); err != nil {
+			return fmt.Errorf("job %s: %w", jobs[i].Spec.Name, err)
+		}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (o *Options) Check(ctx context.Context) error {
 		_, err = System(&h, o.Knows)
 	}
 	if err == nil {
-		err = cmp.Or(Fits(&h, o.jobs(), o.Unit), CheckOutputs(o.jobs()), o.fitsMachine(o.jobs()))
+		err = cmp.Or(Fits(&h, o.jobs(), o.Unit), ranked(&h, o.jobs()), CheckOutputs(o.jobs()), o.fitsMachine(o.jobs()))
 	}
 	if err == nil {
 		_, err = o.known(ctx, h.Types)

@@ -101,14 +101,14 @@ func (s *Request) loadCaps() (err error) {
 
 func (s *Request) loadScores() (err error) {
 	if s.Scores == nil {
-		s.Scores, err = readScores("variability", s.From.Scores, s.Cluster)
+		s.Scores, err = ReadScores("variability", s.From.Scores, s.Cluster.MostGPUs())
 	}
 	return err
 }
 
 func (s *Request) loadKnown() (err error) {
 	if s.Known == nil {
-		s.Known, err = readScores("variability-known", s.From.Known, s.Cluster)
+		s.Known, err = ReadScores("variability-known", s.From.Known, s.Cluster.MostGPUs())
 	}
 	if err == nil {
 		err = inputfile.WrongFile(s.Scores.SameOrder(s.Known))

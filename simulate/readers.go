@@ -53,16 +53,16 @@ func TraceError(err error) error {
 	return inputfile.WrongAsk(err)
 }
 
-// readScores reads PM scores of all GPUs of c; nil without a path.
-func readScores(what, path string, c *cluster.Cluster) (*variability.Scores, error) {
+// ReadScores reads PM scores of a number of GPUs, all there are; nil without a path. what names the file.
+func ReadScores(what, path string, gpus int) (*variability.Scores, error) {
 	s, err := inputfile.Read(what, path, variability.ReadScores)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	if n := c.MostGPUs(); len(s.GPUs) != n {
+	if len(s.GPUs) != gpus {
 		return nil, inputfile.WrongFile(fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d, want a "+
 			"row for each",
-			s.Name, len(s.GPUs), n))
+			s.Name, len(s.GPUs), gpus))
 	}
 	return s, nil
 }
@@ -86,6 +86,10 @@ func ReadApps(path string) (map[string]speedup.App, error) {
 	}
 	if isPollux(path) {
 		return apps, readPollux(path, apps)
+	}
+	if kinds, err := fs.Glob(os.DirFS(path), "*/placements-*.csv"); err == nil && len(kinds) > 0 {
+		return nil, inputfile.WrongAsk(fmt.Errorf("profiles: %s: %s and the like are of one type of GPU each, want "+
+			"placements.csv and scalability.csv next to them: times by type are not read", path, kinds[0]))
 	}
 	tables, err := filepath.Glob(filepath.Join(path, "*.csv"))
 	if err != nil || len(tables) == 0 {

@@ -3,6 +3,7 @@ package simulate
 import (
 	"strconv"
 
+	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/key"
 )
@@ -15,8 +16,27 @@ func (s *Request) Draws() bool {
 		return false
 	}
 	set := s.keys()
-	return s.Cluster.Failures.MTBF > 0 || system.ReportNoise.Get(set) > 0 ||
+	return s.Fails() || system.ReportNoise.Get(set) > 0 ||
 		s.Sharing != nil && system.InterferenceNoise.Get(set) > 0
+}
+
+// Fails reports whether nodes fail. Those that are rented do not. The request is checked.
+func (s *Request) Fails() bool {
+	return s.Cluster.Failures.MTBF > 0 && s.Engine() == Engine && s.rented(s.keys()).Nodes != nil
+}
+
+// rented returns the cluster, its nodes rented where the system rents all.
+func (s *Request) rented(set *key.Settings) *cluster.Cluster {
+	if s.info().RentsUnder(s.Budget, set) {
+		return s.Cluster.ToRent(system.BootDelay.Get(set))
+	}
+	return s.Cluster
+}
+
+// Rents reports whether nodes are rented, and how many GPUs on average at most; 0 = any number. The request is checked.
+func (s *Request) Rents() (most float64, rents bool) {
+	set := s.keys()
+	return s.info().BudgetUnder(s.Budget, set), s.info().RentsUnder(s.Budget, set) || len(s.Cluster.Pools) > 0
 }
 
 // Seeded returns the request with all seeds of what Draws names raised by n.
@@ -37,9 +57,15 @@ func (s *Request) keys() *key.Settings {
 	if p := PresetNamed(s.Preset); p != nil {
 		defaults = p.Defaults(s.System)
 	}
+	return key.NewSettings(withDefaults(s.Settings, defaults)).Bind(KeysOf(s.info(), s.Preset), s.Scores != nil,
+		s.Files)
+}
+
+// info is the system of a request that is checked.
+func (s *Request) info() *system.Info {
 	info, err := system.Named(s.System)
 	if err != nil {
 		panic("simulate: " + err.Error())
 	}
-	return key.NewSettings(withDefaults(s.Settings, defaults)).Bind(KeysOf(info, s.Preset), s.Scores != nil, s.Files)
+	return info
 }

@@ -55,9 +55,7 @@ func (s *Request) build() (*built, error) {
 		return s.buildAlone(p, set)
 	}
 	w := *s
-	if info.RentsUnder(s.Budget, set) {
-		w.Cluster = s.Cluster.ToRent(system.BootDelay.Get(set))
-	}
+	w.Cluster = s.rented(set)
 	b := &built{cluster: w.Cluster}
 	oracle, err := w.world(b, p, info, set)
 	if err != nil {

@@ -3,12 +3,14 @@ package system_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // careful is a sink that asks a Decider after each batch of which jobs it remembers something else, and saves all.
@@ -61,5 +63,32 @@ func TestChangedLeavesNoJobOut(t *testing.T) {
 		case c.known > 0 == one:
 			t.Errorf("%s could say it of %d batches, and of one piece is %v", info.Name, c.known, one)
 		}
+	}
+}
+
+// Ensure that what worth remembers is refused as a whole where a part of it is of another version, by the names of
+// both.
+func TestWorthRefusesMemoryOfAnotherVersion(t *testing.T) {
+	info, err := system.Named("worth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &careful{saved: make(map[sched.JobID][]byte)}
+	run(t, info, small(), nil, func(d sched.Decider) eventlog.Sink {
+		c.Memory = d
+		return c
+	})
+	saved := memory.Save(c.v, c.Memory)
+	if !bytes.Contains(saved.Rest, []byte("clear/1")) {
+		t.Fatalf("%q has no prices", saved.Rest)
+	}
+	saved.Rest = bytes.ReplaceAll(saved.Rest, []byte("clear/1"), []byte("clear/9"))
+	fresh, err := info.Build(allKnown(), key.NewSettings(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `found memory of "clear/9", want that of clear/1`
+	if err := saved.Load(c.v, fresh.Decider); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -178,3 +178,31 @@ func TestProfilesTakeCheckpoints(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a user of other systems learns three keys for worth, and no more than ten that are not of every system
+// and not about months. See docs/inside/adr/0049-keys-of-worth.md.
+func TestWorthKeys(t *testing.T) {
+	var own, apart []string
+	worth, err := system.Named("worth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range worth.Keys.Names() {
+		others := 0
+		for _, other := range system.Table() {
+			if other.Name != "worth" && other.All().Find(name) != nil {
+				others++
+			}
+		}
+		if others == 0 {
+			own = append(own, name)
+		}
+		if system.Common.Find(name) == nil && !strings.HasPrefix(name, "month_") {
+			apart = append(apart, name)
+		}
+	}
+	slices.Sort(own)
+	if want := []string{"kwh_per_job_hour", "scores", "sizes"}; !slices.Equal(own, want) || len(apart) > 10 {
+		t.Errorf("worth alone has %v, want %v; %v, want ten at most", own, want, apart)
+	}
+}

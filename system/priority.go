@@ -36,6 +36,15 @@ func LooksAtPriority(h *eventlog.Header) bool {
 // IgnoresPriority reports whether the system of h was asked to ignore the priorities of jobs.
 func IgnoresPriority(h *eventlog.Header) bool { return h.Settings[Priority.Name] == PriorityIgnored }
 
+// MostPriority returns how many steps of priority, up and down, count under the system of h; 0 = all do, or none.
+func MostPriority(h *eventlog.Header) int32 {
+	info, err := Named(h.System)
+	if err != nil || info.Keys.Find(Priority.Name) == nil || IgnoresPriority(h) {
+		return 0
+	}
+	return allocate.Chosen().MostPriority
+}
+
 // classOf returns by what a system that keeps a queue of its own orders the jobs in it, before their arrival.
 func classOf(s *key.Settings) sched.Classer {
 	age := PriorityAge.Get(s)

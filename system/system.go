@@ -114,6 +114,17 @@ func (i *Info) RentsUnder(budget float64, settings *key.Settings) bool {
 		(budget > 0 || settings.Has(keyBudget.Name) || settings.Has(keyMonthBudget.Name))
 }
 
+// BudgetUnder returns how many GPUs it may rent on average under a budget, 0 = none, and settings; 0 = any number.
+func (i *Info) BudgetUnder(budget float64, settings *key.Settings) float64 {
+	switch {
+	case !i.RentsUnder(budget, settings) || settings.Has(keyMonthBudget.Name):
+		return 0
+	case settings.Has(keyBudget.Name):
+		return keyBudget.Get(settings)
+	}
+	return budget
+}
+
 // All returns the keys the system takes everywhere.
 func (i *Info) All() key.List { return key.Join(i.Keys, i.CommonKeys(), i.ProvisioningKeys()) }
 

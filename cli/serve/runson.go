@@ -12,11 +12,9 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/ports"
-	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/speedup"
-	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/key"
@@ -71,17 +69,10 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if !(f.budget >= 0) || f.budget == 0 && cmd.Flags().Changed("budget") || math.IsInf(f.budget, 1) {
 		return o, term.Usagef("--budget %v, want > 0", f.budget)
 	}
-	scores, err := inputfile.Read("variability", f.scores, variability.ReadScores)
-	if err != nil {
-		return o, err
-	}
-	if o.Knows, err = inputs.KnowledgeOf(f.system, o.Settings, scores); err != nil {
-		return o, err
-	}
 	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
 		return o, err
 	}
-	if o.Knows.Speeds, err = f.speeds(ctx, o.Devices); err != nil {
+	if o.Knows, err = f.knows(ctx, &o); err != nil {
 		return o, err
 	}
 	if o.Ports, err = f.portRange(cmd); err != nil {
@@ -110,15 +101,30 @@ func (f *runsOn) portRange(cmd *cobra.Command) (ports.Range, error) {
 	return r, nil
 }
 
+// knows is what is known beforehand of the devices and jobs of o.
+func (f *runsOn) knows(ctx context.Context, o *manager.Options) (k system.Knowledge, err error) {
+	var list []device.Device
+	if f.scores+f.known != "" {
+		if list, err = o.Devices.List(ctx); err != nil {
+			return k, err
+		}
+	}
+	scores, err := simulate.ReadScores("variability", f.scores, len(list))
+	if err != nil {
+		return k, err
+	}
+	if k, err = inputs.KnowledgeOf(f.system, o.Settings, scores); err != nil {
+		return k, err
+	}
+	k.Speeds, err = f.speeds(list)
+	return k, err
+}
+
 // speeds says how fast jobs go by the profiles of their models, nil if there are none.
-func (f *runsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
+func (f *runsOn) speeds(list []device.Device) (speedup.Source, error) {
 	apps, err := simulate.ReadApps(f.known)
 	if err != nil || apps == nil {
 		return nil, inputs.AppsError(err)
-	}
-	list, err := devices.List(ctx)
-	if err != nil {
-		return nil, err
 	}
 	counts, most := make(map[string]int), 0 // those of a type are a node
 	for i := range list {

@@ -2,14 +2,16 @@ package simulate
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/simulate"
-	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -72,15 +74,30 @@ func (c *comparison) kindsWarning() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("--profiles %s has one speed by width and batch size for all types of GPU, the "+
-		"cluster has %s: jobs go as fast on each of them", path, strings.Join(types, ", "))}
+		"cluster has %s: jobs go as fast on each of them, and to those with room", path, strings.Join(types, ", "))}
+}
+
+// suffixWarning says that times of one type of GPU are not read; nil: no warning.
+func (c *comparison) suffixWarning() []string {
+	path := c.shared.From.Apps
+	files, err := fs.Glob(os.DirFS(path), "*/placements-*.csv")
+	if path == "" || err != nil || len(files) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("--profiles %s: %s and the like (%d in all) are of one type of GPU each, and are not "+
+		"read: all types go by placements.csv", path, files[0], len(files))}
 }
 
 // priorityWarning says that worth counts steps of priority up to a bound; nil: no warning.
 func (c *comparison) priorityWarning() []string {
-	if !slices.ContainsFunc(c.runs, func(r systemRun) bool { return r.request.System == "worth" }) {
+	most := int32(0)
+	for i := range c.runs {
+		most = max(most, system.MostPriority(&eventlog.Header{System: c.runs[i].request.System,
+			Settings: c.runs[i].request.Settings}))
+	}
+	if most == 0 {
 		return nil
 	}
-	most := allocate.Chosen().MostPriority
 	jobs := c.shared.Trace.Jobs
 	i := slices.IndexFunc(jobs, func(j trace.Job) bool { return max(j.Spec.Priority, -j.Spec.Priority) > most })
 	if i < 0 {

@@ -366,7 +366,8 @@ func (c *comparison) warn(stderr io.Writer) {
 	for _, w := range c.shared.Trace.Warnings {
 		fmt.Fprintf(stderr, "trainyard: warning: %s: %s\n", c.shared.From.Trace, w)
 	}
-	warnings := slices.Concat(c.presetWarnings(), c.rigidWarning(), c.kindsWarning(), c.priorityWarning())
+	warnings := slices.Concat(c.presetWarnings(), c.rigidWarning(), c.kindsWarning(), c.suffixWarning(),
+		c.priorityWarning())
 	for _, w := range warnings {
 		fmt.Fprintln(stderr, "trainyard: warning:", w)
 	}

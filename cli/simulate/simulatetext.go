@@ -209,7 +209,7 @@ func (c *comparison) notes() []string {
 	if n := c.replicaNote(); n != "" {
 		notes = append(notes, n)
 	}
-	notes = append(notes, c.knowsNotes()...)
+	notes = append(append(notes, c.knowsNotes()...), c.rentNotes()...)
 	if c.seeds > 0 {
 		return append(notes, c.seedsNotes()...)
 	}
@@ -223,7 +223,7 @@ func (c *comparison) notes() []string {
 	}
 	for i := range c.runs {
 		r := &c.runs[i]
-		if o := &r.outcome.Result; c.shared.Cluster.Failures.MTBF > 0 && !r.replica() {
+		if o := &r.outcome.Result; r.request.Fails() {
 			notes = append(notes, fmt.Sprintf("%s: %s ended %s.", o.System,
 				term.Counted(int(o.NodeFailures), "node failure"),
 				term.Counted(int(o.AttemptsLost), "attempt")))
@@ -238,7 +238,7 @@ func (c *comparison) costNotes() []string {
 	for i := range c.runs {
 		o := &c.runs[i].outcome.Result
 		var parts []string
-		if c.rents(&c.runs[i]) {
+		if _, rents := c.runs[i].request.Rents(); rents {
 			parts = append(parts, fmt.Sprintf("%.1f GPUs rented on average", o.AvgRentedGPUs))
 		}
 		if c.priced() {
@@ -254,10 +254,26 @@ func (c *comparison) costNotes() []string {
 	return notes
 }
 
-// rents reports whether nodes are rented under a system.
-func (c *comparison) rents(r *systemRun) bool {
-	info, err := system.Named(r.request.System)
-	return err == nil && info.Rents || len(c.shared.Cluster.Pools) > 0
+// overBudget is the share beyond a budget up to which it counts as kept.
+const overBudget = .05
+
+// rentNotes says which budgets were not kept, and where no node failed since all are rented.
+func (c *comparison) rentNotes() (notes []string) {
+	for _, runs := range c.bySystem() {
+		r := &runs[0]
+		name := r.request.System
+		if c.shared.Cluster.Failures.MTBF > 0 && !r.replica() && !r.request.Fails() {
+			notes = append(notes, name+": rents its nodes, and rented nodes do not fail in simulations: failures of "+
+				"the cluster file play no part.")
+		}
+		most, _ := r.request.Rents()
+		rented := c.over(runs, func(r *systemRun) float64 { return r.outcome.AvgRentedGPUs }).Mean
+		if most > 0 && rented > most*(1+overBudget) && !r.replica() {
+			notes = append(notes, fmt.Sprintf("%s: %.1f GPUs were rented on average, more than its budget of %v: the "+
+				"jobs take as much, or the trace is too short to make up for a peak.", name, rented, most))
+		}
+	}
+	return notes
 }
 
 // outcomeNotes says which jobs did not finish, and under which systems.

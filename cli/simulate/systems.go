@@ -74,8 +74,16 @@ func systemText(info *system.Info, width int) string {
 	if presets := presetsOf(info.Name); len(presets) > 0 {
 		line("presets", strings.Join(presets, ", "))
 	}
-	writeKeys(&b, "keys of its own", info.Keys, width)
-	writeKeys(&b, "keys of every system", info.CommonKeys(), width)
+	own, common := slices.Clone(info.Keys), info.CommonKeys()
+	own = slices.DeleteFunc(own, func(k key.Key) bool { // it says what a common one means here
+		of := system.Common.Find(k.Name)
+		if of != nil {
+			common = append(common, k)
+		}
+		return of != nil
+	})
+	writeKeys(&b, "keys of its own", own, width)
+	writeKeys(&b, "keys of every system", common, width)
 	writeKeys(&b, "keys of what provides nodes", info.ProvisioningKeys(), width)
 	writeKeys(&b, "keys of the simulated cluster", simulate.RuntimeKeys, width)
 	return b.String()
