@@ -128,6 +128,7 @@ type Submission struct {
 	Inherit map[string]string `json:"inherit,omitempty" doc:"of jobs with inherit_env: kept apart from the log, and in no answer"`
 	// Scripts are the texts of scripts, by path, of jobs with snapshot: script.
 	Scripts map[string]string `json:"scripts,omitempty" doc:"of jobs with snapshot: by absolute path; those not here are read where jobs run"`
+	Paused  bool              `json:"paused,omitempty" doc:"each is held from the start until it is resumed, as if it were paused as it is submitted"`
 	Dry     bool              `json:"dry,omitempty" doc:"only say what would become of them"`
 }
 

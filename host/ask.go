@@ -24,11 +24,18 @@ type Submitting struct {
 	// Refuse says why jobs are not taken at present. It is asked by the engine's goroutine as they arrive, unless they
 	// have arrived already. nil: all are taken.
 	Refuse func() error
+	// Paused has each of the jobs be paused as it arrives: in the same batch, so that no one finds it otherwise.
+	Paused bool
 }
 
 // Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
-// follow it. specs is as with Mailbox.Submit. how is one at most. Under a key, jobs that have arrived arrive once: the
-// number is that of the first of those; ErrKeyUsed: others have. An error of Refuse is returned as it is.
+// follow it. They arrive in the order in which specs returns them: it is called once, by the engine's goroutine, as the
+// batch is made, with the number that the first of them gets and when that is. So who submits waits for no one, and
+// those who come while a batch is made durable are all in the next one. The events point to the very specs returned, of
+// which Submit sets the times of submission. They must be valid, and After may name only jobs that arrive before.
+//
+// how is one at most. Under a key, jobs that have arrived arrive once: the number is that of the first of those;
+// ErrKeyUsed: others have. An error of Refuse is returned as it is.
 func (h *Host) Submit(ctx context.Context, specs func(first sched.JobID, now sched.Time) []*sched.JobSpec,
 	how ...Submitting) (sched.JobID, error) {
 	if err := h.running(ctx); err != nil {
@@ -37,7 +44,7 @@ func (h *Host) Submit(ctx context.Context, specs func(first sched.JobID, now sch
 	s := append(how, Submitting{})[0]
 	// not results: the engine may come to it when no one waits any more
 	number, refused := sched.JobID(sched.None), error(nil)
-	durable := h.box.Submit(func(next sched.JobID, now sched.Time) (list []*sched.JobSpec) {
+	durable := h.box.Post(func(_ *sched.View, next sched.JobID, now sched.Time) []sched.Event {
 		number, refused = sched.None, nil
 		if ctx.Err() != nil { // who asked has the answer that it failed
 			return nil
@@ -46,11 +53,11 @@ func (h *Host) Submit(ctx context.Context, specs func(first sched.JobID, now sch
 		if number, known, refused = h.arrived(&s, next); known || refused != nil {
 			return nil
 		}
-		list = specs(next, now)
+		list := specs(next, now)
 		if s.Once.Key != "" && len(list) > 0 {
 			list[0].Key = h.keys.add(h.View(), &s.Once, next, len(list))
 		}
-		return list
+		return arrivals(list, next, now, s.Paused)
 	})
 	if err := h.await(ctx, durable); err != nil {
 		return sched.None, err

@@ -60,18 +60,19 @@ func (m *Mailbox) follow(events followUp) (durable <-chan struct{}) {
 	return r.durable
 }
 
-// Submit has jobs arrive, in the order in which jobs returns them: it is called once, by the engine's goroutine, as the
-// batch is made, with the number that the first of them gets and when that is. So who submits waits for no one, and
-// those who come while a batch is made durable are all in the next one. The events point to the very specs returned, of
-// which Submit sets the times of submission. They must be valid, and After may name only jobs that arrive before.
-func (m *Mailbox) Submit(jobs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (durable <-chan struct{}) {
-	return m.Post(func(_ *sched.View, next sched.JobID, now sched.Time) (events []sched.Event) {
-		for _, spec := range jobs(next, now) {
-			spec.Submit = now
-			events = append(events, sched.Event{Kind: sched.JobArrived, Spec: spec})
+// arrivals makes the events of jobs that arrive now, of which the first is to have the number first: each is paused
+// from the start, or none is.
+func arrivals(specs []*sched.JobSpec, first sched.JobID, now sched.Time, paused bool) (events []sched.Event) {
+	for _, spec := range specs {
+		spec.Submit = now
+		events = append(events, sched.Event{Kind: sched.JobArrived, Spec: spec})
+	}
+	for i := range specs {
+		if paused {
+			events = append(events, commanded(first+sched.JobID(i), sched.PauseJob)...)
 		}
-		return events
-	})
+	}
+	return events
 }
 
 // Command passes on what a user wants done with a job that has arrived.

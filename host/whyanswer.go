@@ -144,7 +144,7 @@ func (s still) Forecast(context.Context, []sched.JobID, []*sched.JobSpec) (*expl
 }
 
 // Plan says when jobs would start and end if they were submitted now; the first of the estimates is that of the first
-// job. Nothing comes of it. It may take until ctx ends. specs is as with Mailbox.Submit.
+// job. Nothing comes of it. It may take until ctx ends. specs is as with Submit.
 func (h *Host) Plan(ctx context.Context,
 	specs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (f *explain.Forecast, first sched.JobID,
 	err error) {

@@ -55,13 +55,18 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 	if err != nil {
 		return nil, err
 	}
-	return &batch{m: s.m, jobs: jobs, env: in.Inherit, scripts: scripts, user: who.Name, content: digest(in)}, nil
+	return &batch{m: s.m, jobs: jobs, env: in.Inherit, scripts: scripts, user: who.Name, content: digest(in),
+		paused: in.Paused}, nil
 }
 
 // digest is short for what is submitted: two submissions alike in it are the same jobs. The shell's environment is no
 // part of it: who asks again may ask from another one.
 func digest(in *api.Submission) string {
-	b, _ := json.Marshal([]any{in.File, in.Dir, in.Env}) // text alone
+	what := []any{in.File, in.Dir, in.Env}
+	if in.Paused {
+		what = append(what, "paused")
+	}
+	b, _ := json.Marshal(what) // text alone
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
@@ -111,6 +116,7 @@ type batch struct {
 	env           map[string]string // that those inherit which are to
 	scripts       map[string]string // that they run, by path
 	user, content string            // who asks, and what for
+	paused        bool              // from the start
 }
 
 // Names are those of the jobs.
@@ -141,7 +147,8 @@ func (b *batch) SubmitOnce(ctx context.Context, key string) ([]site.Accepted, er
 		b.m.room.look() // a full disk has an error of its own
 		return nil, cmp.Or(b.m.room.refuse(), err)
 	}
-	first, err := b.m.Submit(ctx, b.jobs, host.Once{User: b.user, Key: key, Content: b.content})
+	first, err := b.m.Submit(ctx, b.jobs, host.Submitting{Once: host.Once{User: b.user, Key: key, Content: b.content},
+		Paused: b.paused})
 	if err != nil {
 		return nil, err
 	}

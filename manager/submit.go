@@ -22,8 +22,10 @@ import (
 var ErrFixed = api.ErrFixed
 
 // Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
-// follow it. once is one at most: see host.Host.Submit. Anyone may call it while Run runs, as all requests.
-func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.Once) (first sched.JobID, err error) {
+// follow it. how is one at most, without Refuse: see host.Host.Submit. Anyone may call it while Run runs, as all
+// requests.
+func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, how ...host.Submitting) (first sched.JobID,
+	err error) {
 	if m.o.Jobs != nil {
 		return sched.None, ErrFixed
 	}
@@ -36,8 +38,9 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job, once ...host.O
 		return sched.None, err
 	}
 	w := waits{m: m}
-	return m.Host.Submit(ctx, arriving(jobs, w.ids), host.Submitting{Once: append(once, host.Once{})[0],
-		Refuse: func() error { return cmp.Or(m.room.refuse(), w.find(m.View(), jobs)) }})
+	s := append(how, host.Submitting{})[0]
+	s.Refuse = func() error { return cmp.Or(m.room.refuse(), w.find(m.View(), jobs)) }
+	return m.Host.Submit(ctx, arriving(jobs, w.ids), s)
 }
 
 // grown returns the header with the devices there are by now: some joined, or were forgotten.

@@ -96,14 +96,16 @@ func (s *clusterSite) Read(_ context.Context, who api.Who, in *api.Submission) (
 	case who.Name != "root" && !strings.HasSuffix(who.Name, "@"+owner):
 		return nil, api.Refusal(http.StatusForbidden, "%s may not create jobs in namespace %s", who.Name, owner)
 	}
-	return &object{s, ref, sched.JobSpec{Name: name, User: owner, GPUs: sched.Rigid(gpus), Task: "uid"}}, nil
+	return &object{s, ref, sched.JobSpec{Name: name, User: owner, GPUs: sched.Rigid(gpus), Task: "uid"},
+		in.Paused}, nil
 }
 
 // object is a job that a user wants.
 type object struct {
-	s    *clusterSite
-	ref  string
-	spec sched.JobSpec
+	s      *clusterSite
+	ref    string
+	spec   sched.JobSpec
+	paused bool
 }
 
 func (o *object) Names() []string { return []string{o.spec.Name} }
@@ -119,7 +121,7 @@ func (o *object) Submit(ctx context.Context) ([]site.Accepted, error) {
 	time.AfterFunc(50*time.Millisecond, func() {
 		_, _ = o.s.host.Submit(context.WithoutCancel(ctx), func(sched.JobID, sched.Time) []*sched.JobSpec {
 			return []*sched.JobSpec{&o.spec}
-		})
+		}, host.Submitting{Paused: o.paused})
 	})
 	return []site.Accepted{{ID: sched.None, Ref: o.ref}}, nil
 }

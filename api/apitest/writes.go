@@ -11,12 +11,15 @@ import (
 )
 
 // made submits a job that waits, and returns what names it.
-func (s *suite) made(t *testing.T, name string) string {
+func (s *suite) made(t *testing.T, name string, how ...func(*api.Submission)) string {
 	t.Helper()
 	if s.Submit == nil {
 		t.Skip("this host takes no jobs by the API")
 	}
 	in, job := s.Submit(name)
+	for _, set := range how {
+		set(&in)
+	}
 	doc, err := s.Client.Submit(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +86,11 @@ func (s *suite) pause(t *testing.T) {
 		doc, err := s.Client.Why(ctx, job, 0, 0)
 		return err == nil && doc.Code == "paused"
 	})
+	s.drop(t, job)
+	job = s.made(t, "paused-as-it-comes", func(in *api.Submission) { in.Paused = true })
+	if j, err := s.Client.Job(t.Context(), job); err != nil || j.State != "held" {
+		t.Errorf("%+v, %v, want it held from the start", j, err)
+	}
 	s.drop(t, job)
 	s.refused(t, http.MethodPost, "/v1/jobs/no-such/pause", "", "no-job", http.StatusNotFound, api.ErrNoJob)
 }

@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,9 +80,6 @@ func (f *batchMore) exports(from *shell) {
 	}
 }
 
-// heldFor keeps n jobs that are to be held from starting until they are.
-func heldFor(n int) time.Duration { return 10*time.Second + time.Duration(n)*5*time.Millisecond }
-
 // set notes what is asked for as keys of a job, and as variables of Slurm.
 func (f *batchMore) set(job map[string]any, env map[string]string, now time.Time) error {
 	if err := f.check(); err != nil {
@@ -97,26 +91,14 @@ func (f *batchMore) set(job map[string]any, env map[string]string, now time.Time
 	if f.stays {
 		job["preemptible"] = "false"
 	}
-	delay := time.Duration(0)
 	if f.begin != "" {
-		var err error
-		if delay, err = beginning(f.begin, now); err != nil {
+		delay, err := beginning(f.begin, now)
+		if err != nil {
 			return err
 		}
-	}
-	if f.hold {
-		n := 1
-		if list, ok := job["array"].(string); ok {
-			a, err := jobfile.ParseArray(list)
-			if err != nil {
-				return fmt.Errorf("--%w", err)
-			}
-			n = len(a.Indices)
+		if delay > 0 {
+			job["submit"] = delay.String()
 		}
-		delay = max(delay, heldFor(n))
-	}
-	if delay > 0 {
-		job["submit"] = delay.String()
 	}
 	host, _ := os.Hostname()
 	env["SLURM_SUBMIT_HOST"], env["SLURM_CLUSTER_NAME"], env["SLURM_JOB_PARTITION"] = host, "trainyard", "main"
@@ -166,7 +148,7 @@ func beginning(text string, now time.Time) (time.Duration, error) {
 	return 0, fmt.Errorf("--begin %s, want a time within a year", text)
 }
 
-// submit submits the jobs of a script, after those of the same name where that is asked for, and holds them.
+// submit submits the jobs of a script, after those of the same name where that is asked for.
 func (f *batchMore) submit(cmd *cobra.Command, to *client.Target, c *api.Client, once *client.Once, s *api.Submission,
 	args []string) (doc api.Submitted, err error) {
 	if f.singleton {
@@ -174,26 +156,8 @@ func (f *batchMore) submit(cmd *cobra.Command, to *client.Target, c *api.Client,
 			return doc, failed
 		}
 	}
-	if doc, err = once.Submit(cmd, to, c, s, args); err != nil || !f.hold {
-		return doc, err
-	}
-	return doc, pauseAll(cmd.Context(), c, doc.Jobs)
-}
-
-// pauseAll holds jobs, several at a time: the manager makes what comes together durable at once.
-func pauseAll(ctx context.Context, c *api.Client, list []api.Estimate) error {
-	const atOnce = 16
-	errs := make([]error, atOnce)
-	var all sync.WaitGroup
-	for w := range atOnce {
-		all.Go(func() {
-			for i := w; i < len(list) && errs[w] == nil; i += atOnce {
-				_, errs[w] = c.Pause(ctx, strconv.Itoa(list[i].ID))
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	s.Paused = f.hold
+	return once.Submit(cmd, to, c, s, args)
 }
 
 // afterSame has the job of a submission wait for the jobs of its user that have its name and are not done.

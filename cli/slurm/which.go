@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
@@ -128,20 +129,22 @@ func (w *which) find(ctx context.Context, c *api.Client) (found []line, err erro
 }
 
 // each does something about each job that is meant, the others too where it fails for one, and returns all that went
-// wrong, the first of it with its exit code.
+// wrong, the first of it with its exit code. Several are asked about at a time: what comes together the manager makes
+// durable at once, so that all tasks of a long array are released, or cancelled, in a moment.
 func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context, *api.Client, *line) error) error {
+	const atOnce = 16
 	lines, err := w.find(ctx, c)
-	wrong := []error{err}
-	for i := range lines {
-		if err = ctx.Err(); err == nil {
-			err = do(ctx, c, &lines[i])
-		}
-		wrong = append(wrong, err)
-		if ctx.Err() != nil {
-			break
-		}
+	wrong := make([]error, len(lines))
+	var all sync.WaitGroup
+	for k := range min(atOnce, len(lines)) {
+		all.Go(func() {
+			for i := k; i < len(lines) && ctx.Err() == nil; i += atOnce {
+				wrong[i] = do(ctx, c, &lines[i])
+			}
+		})
 	}
-	return errors.Join(wrong...)
+	all.Wait()
+	return errors.Join(append([]error{err, ctx.Err()}, wrong...)...)
 }
 
 // mine adds the user who asks, where his jobs are meant.

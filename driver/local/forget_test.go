@@ -65,5 +65,5 @@ func TestForgetsWhatIsDone(t *testing.T) {
 
 // submitNothing has the engine come round once.
 func (w *world) submitNothing() {
-	<-w.box.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return nil })
+	<-w.box.Post(func(*sched.View, sched.JobID, sched.Time) []sched.Event { return nil })
 }

@@ -43,7 +43,10 @@ func (w *world) again(epoch int64, n int) {
 func (w *world) submit(script string) *sched.JobSpec {
 	w.Helper()
 	spec := arrival(w.T, 0, 1, script).Spec
-	w.box.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return []*sched.JobSpec{&spec} })
+	w.box.Post(func(_ *sched.View, _ sched.JobID, now sched.Time) []sched.Event {
+		spec.Submit = now
+		return []sched.Event{{Kind: sched.JobArrived, Spec: &spec}}
+	})
 	return &spec
 }
 

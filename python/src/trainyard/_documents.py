@@ -507,6 +507,7 @@ class Submission(_Submission, total=False):
     env: Dict[str, Any]
     inherit: Dict[str, Any]
     name: str
+    paused: bool
     scripts: Dict[str, Any]
 
 
