@@ -82,7 +82,8 @@ func (x *victims) bestOn(v *sched.View, node sched.NodeID, now float64) sched.Jo
 	return best
 }
 
-// lastVictimOf looks at the nodes that may have become able to hold job id since it last did not fit, or at all nodes.
+// lastVictimOf looks at the nodes that may have become able to hold job id since it last did not fit, or at all where
+// holders may be evicted.
 func (x *victims) lastVictimOf(v *sched.View, id sched.JobID, n int, t sched.TypeID, now float64) sched.JobID {
 	x.looked.begin(len(v.Nodes))
 	last := sched.JobID(sched.None)
@@ -99,13 +100,9 @@ func (x *victims) lastVictimOf(v *sched.View, id sched.JobID, n int, t sched.Typ
 		}
 		return last
 	}
-	if !x.mayYield(v, id, n, now) {
-		return last
-	}
-	for node := x.books.ledger.NextUp(t, 0); node != sched.None; node = x.books.ledger.NextUp(t, node+1) {
-		look(node)
-	}
-	return last
+	return x.leaveUntil(v, id, now, func(node sched.NodeID, has int) bool {
+		return has >= n && v.Nodes[node].Spec.Type == t
+	})
 }
 
 // lastVictim returns the holder whose eviction, after that of all worse ones, gives job id its n GPUs on the node; None
@@ -161,8 +158,8 @@ func (x *victims) nthWorst(n int, now float64) sched.JobID {
 	return sched.None
 }
 
-// clearable returns how many nodes of need could be wholly freed for job id.
-func (x *victims) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed, now float64) int {
+// clearable returns how many nodes of need could be wholly freed for job id of n GPUs, or that they are enough.
+func (x *victims) clearable(v *sched.View, id sched.JobID, n int, need sched.NodeNeed, now float64) int {
 	if need.Whole == 0 {
 		return 0
 	}
@@ -184,13 +181,26 @@ func (x *victims) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed, 
 		if !x.mayYield(v, id, need.Whole*need.Size, now) {
 			return 0
 		}
-		for node := x.books.ledger.NextUp(need.Type, 0); node != sched.None; node = x.books.ledger.NextUp(need.Type,
-			node+1) {
-			look(node)
-		}
+		x.clearAny(v, id, n, need, now)
 	}
 	x.cleared = true
 	return len(x.clear)
+}
+
+// clearAny finds the nodes of need that can be wholly freed for job id of n GPUs: all, or as many as are enough.
+func (x *victims) clearAny(v *sched.View, id sched.JobID, n int, need sched.NodeNeed, now float64) {
+	l := x.books.ledger
+	for f := l.NextNode(need.Type, need.Size, 0); f != sched.None; f = l.NextNode(need.Type, need.Size, f+1) {
+		if l.UsableOn(f) == need.Size {
+			x.clear = append(x.clear, f)
+		}
+	}
+	x.leaveUntil(v, id, now, func(node sched.NodeID, has int) bool {
+		if has == need.Size && l.UsableOn(node) == has && v.Nodes[node].Spec.Type == need.Type {
+			x.clear = append(x.clear, node)
+		}
+		return len(x.clear) >= need.Whole && need.Whole*need.Size == n
+	})
 }
 
 // clears reports whether all who hold GPUs of the node may be evicted for job id. A gang is mostly asked about again on

@@ -19,6 +19,7 @@ type victims struct {
 	clear       []sched.NodeID // that can be wholly freed for the job being placed
 	cleared     bool           // clear is known
 	looked      looked         // at for it
+	exodus      exodus         // for it
 	goes, stays sched.JobID    // holders that may and may not be evicted for it
 }
 
@@ -49,7 +50,7 @@ func (x *victims) evictUntilFits(v *sched.View, id sched.JobID, n int, now float
 		switch need := x.bound.Need(v, x.books.ledger, id, n); {
 		case need.One:
 			return x.evictOnNode(v, id, n, need.Type, now)
-		case need.Whole > x.clearable(v, id, need, now):
+		case need.Whole > x.clearable(v, id, n, need, now):
 			return false
 		case need.Whole > 0 && need.Whole*need.Size == n:
 			x.evictOnNodes(v, need.Whole, now)

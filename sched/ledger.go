@@ -204,6 +204,19 @@ func (l *Ledger) take(first, end, k int, dst []GPUID, do func(g int) bool) []GPU
 // isLeft reports whether an attempt is still on GPU g that was to leave it before this decision: it may take its grace.
 func (l *Ledger) isLeft(g int) bool { return l.view.GPUs[g].Holders > l.view.GPUs[g].Targets }
 
+// Alone returns how many of gpus, all of node n and booked by job j, may be used and have no other tenant.
+func (l *Ledger) Alone(n NodeID, j JobID, gpus []GPUID) (count int) {
+	if l.limit == 1 && int(l.node[n].usable) == l.view.Nodes[n].Spec.GPUs {
+		return len(gpus)
+	}
+	for _, g := range gpus {
+		if l.IsUsable(g) && l.Owner(g) == j {
+			count++
+		}
+	}
+	return count
+}
+
 // NodeOf returns the node of GPU g.
 func (l *Ledger) NodeOf(g GPUID) NodeID { return l.view.GPUs[g].Node }
 

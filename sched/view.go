@@ -50,3 +50,17 @@ func (v *View) Capacity() int {
 	}
 	return n
 }
+
+// OnNode returns how many of gpus, some in GPUID order, are on the node of the first one and so lead the others.
+func (v *View) OnNode(gpus []GPUID) int {
+	node := &v.Nodes[v.GPUs[gpus[0]].Node]
+	end := node.First + GPUID(node.Spec.GPUs)
+	if k := int(end - gpus[0]); k <= len(gpus) && gpus[k-1] == end-1 { // all of them from the first on
+		return k
+	}
+	k := 1
+	for k < len(gpus) && gpus[k] < end {
+		k++
+	}
+	return k
+}
