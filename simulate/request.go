@@ -49,6 +49,7 @@ type Request struct {
 	Log   func(eventlog.Header) eventlog.Sink // makes a sink that knows how the log starts too; nil: there is none
 	// Timeline, if not nil, is given every event, and the power drawn; a preset with a simulator of its own has none.
 	Timeline *timeline.Timeline
+	Prices   *Prices                // if not nil, notes what GPUs are worth, where the system puts a price on them
 	Clock    func() int64           // nanoseconds, for decision times; nil: not measured
 	Adapt    func(*pipeline.Stages) // may change the system's stages; nil: they stay
 }

@@ -178,6 +178,10 @@ func (s *Request) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
+	if s.Prices != nil {
+		s.Prices.by = pipeline.PricerOf(b.system.Decider)
+		opt.Sinks = append(opt.Sinks, s.Prices)
+	}
 	if s.Log != nil {
 		opt.Sinks = append(opt.Sinks, s.Log(b.header))
 	}

@@ -39,6 +39,7 @@ type Row struct {
 	Makespan    float64 // first arrival to last end
 	Busy        float64 // share of the GPU time of nodes that were up in which work went on, by whatever job
 	Preemptions int64
+	Prices      []Price         // of a GPU of each type over time; empty where the system puts none on them
 	Error       *Difference     // of the simulation from the record, where both are of the same system; else nil
 	Paired      *metrics.Paired //  against the simulation of the system that decided; nil = none of it, or too few jobs
 	Err         error           // it could not be simulated: no figures
@@ -82,10 +83,10 @@ func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) 
 	return rows, nil
 }
 
-// simulate returns how a candidate does, and the JCTs of the jobs that are counted, see jcts.
-func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Duration) {
+// request is the simulation of a candidate.
+func (h *History) request(c *Candidate) *simulate.Request {
 	sim := &simulate.Request{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
-		Budget: c.Budget, Round: c.Round}
+		Budget: c.Budget, Round: c.Round, Prices: new(simulate.Prices)}
 	_, given := c.Settings["restart_overhead"]
 	if sim.Recorded = h.seen(!given); h.decidedBy(c) && manager.Wrote(&h.Header) {
 		sim.Recorded.Known = func(j *trace.Job) time.Duration { return h.known[j.Spec.Name] }
@@ -93,6 +94,12 @@ func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Durat
 	if manager.Wrote(&h.Header) && h.Header.GPUs > 0 { // as real jobs are decided about
 		sim.Known = system.EqualScores(h.Header.GPUs)
 	}
+	return sim
+}
+
+// simulate returns how a candidate does, and the JCTs of the jobs that are counted, see jcts.
+func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Duration) {
+	sim := h.request(c)
 	if h.line != nil {
 		sim.Timeline = new(timeline.Timeline)
 	}
@@ -100,12 +107,9 @@ func (h *History) simulate(ctx context.Context, c *Candidate) (Row, []time.Durat
 	if err != nil {
 		return Row{System: c.System, Settings: c.Settings, Err: err}, nil
 	}
-	last := sched.Time(0)
-	for i := range out.PerJob {
-		last = max(last, out.PerJob[i].Finish)
-	}
-	row := h.row(out.PerJob, out.GPUBusy, last)
+	row := h.row(out.PerJob, out.GPUBusy, lastFinish(out.PerJob))
 	row.System, row.Settings = c.System, c.Settings
+	row.Prices = h.prices(ctx, c, &row, sim.Prices)
 	if h.line != nil {
 		row.line, row.outcome = sim.Timeline, out
 	}

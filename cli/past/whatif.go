@@ -263,6 +263,8 @@ type rowJSON struct {
 	WithinError bool `json:"within_error,omitempty"`
 	// Paired is how far its mean JCT is from that simulated of the system that decided, with its interval.
 	Paired *metrics.Paired `json:"paired,omitempty"`
+	// Prices is what a GPU of each type was worth over time, under a system that puts a price on them.
+	Prices []Price `json:"prices,omitempty"`
 }
 
 // simErrorJSON is how far the simulation of the system that decided is from the record, relative to it.
@@ -284,7 +286,7 @@ func whatifDoc(h *History, rows []Row) whatifJSON {
 			P95JCT:    r.P95JCT,
 			MeanQueue: r.MeanQueue, Makespan: r.Makespan, Busy: r.Busy, Preemptions: r.Preemptions}
 		row.WithinError = withinError(r, itself(rows))
-		row.Paired = r.Paired
+		row.Paired, row.Prices = r.Paired, r.Prices
 		if row.Settings == nil {
 			row.Settings = map[string]string{}
 		}

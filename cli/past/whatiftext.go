@@ -37,6 +37,9 @@ func whatifText(h *History, rows []Row, width int) string {
 			term.Percent(r.Busy), strconv.FormatInt(r.Preemptions, 10))
 	}
 	text := t.Text(width) + "\n"
+	for i := range rows {
+		notes = append(notes, priceNotes(&rows[i])...)
+	}
 	for _, note := range append(notes, severalNote(h), errorNote(rows), bestNote(h, rows), countNote(h),
 		costNote(&h.Measured)) {
 		if note != "" {

@@ -68,7 +68,8 @@ func (p *planned) priceLine() string {
 	if p.workload.weighted() {
 		per = "job, by weight"
 	}
-	return fmt.Sprintf("%s saves %s per %s; a job that waits is worth %s %s", one, term.ShortTime(p.saves()), per,
+	return fmt.Sprintf("%s saves %s per %s, and %s of waiting an hour; a job that waits is worth %s %s", one,
+		term.ShortTime(p.saves()), per, term.ShortTime(3600*p.best.price),
 		short(1/p.best.price), p.workload.unit())
 }
 
