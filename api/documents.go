@@ -22,6 +22,7 @@ type Job struct {
 	Batch    int      `json:"batch,omitempty" doc:"global batch size of the attempt, where the system chooses it"`
 	Shares   []int    `json:"shares_with,omitempty" doc:"jobs on the same GPUs"`
 	Array    *Task    `json:"array,omitempty" doc:"where it is a task of an array"`
+	Keys     *Keys    `json:"keys,omitempty" doc:"other keys that an edit may change. Not in lists"`
 
 	Attempt     int     `json:"attempt" doc:"number of attempts started"`
 	Preemptions int     `json:"preemptions"`

@@ -24,6 +24,9 @@ func (s editSuite) edit(t *testing.T) {
 		!slices.Equal(doc.Now, []string{"grace", "model"}) {
 		t.Errorf("%+v, %v", doc, err)
 	}
+	if j, err := s.Client.Job(t.Context(), job); err != nil || j.Keys == nil || j.Keys.Grace != "7s" {
+		t.Errorf("%+v, %v, want keys with the grace of 7s", j, err)
+	}
 	for _, keys := range []string{"", "[]", "{model: x, colour: red}", "{name: other}", "{grace: 0s}",
 		"{command: []}"} {
 		if _, err = e.Edit(t.Context(), job, api.SeenJob{}, api.Edit{Keys: keys}); !errors.Is(err, api.ErrMalformed) {

@@ -113,6 +113,12 @@ type Remarker interface {
 	Remark(job sched.JobID) string
 }
 
+// Keeper is a Site that knows keys of its jobs as job files have them.
+type Keeper interface {
+	// Keys returns those of a job that are set; nil = that is not known. Anyone may call it.
+	Keys(spec *sched.JobSpec) *api.Keys
+}
+
 // Planner is a Batch that knows when its jobs would start; without it nothing is known.
 type Planner interface {
 	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)

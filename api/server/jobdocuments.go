@@ -65,13 +65,16 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 	return doc, err
 }
 
-// one returns how a job stands, with the last lines of what it wrote if it failed.
+// one returns how a job stands, with its keys, and with the last lines of what it wrote if it failed.
 func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err error) {
 	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
 	err = s.o.Host.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {
 			doc = s.writer(v).job(id)
+			if k, able := s.o.Site.(Keeper); able {
+				doc.Keys = k.Keys(v.Jobs[id].Spec)
+			}
 		}
 	})
 	if f := doc.Failure; f != nil && f.Attempt > 0 {

@@ -198,7 +198,12 @@ func shownKeys(doc *api.Job) yaml.MapSlice {
 			list = append(list, yaml.MapItem{Key: x.key, Value: x.value})
 		}
 	}
-	return list
+	var more yaml.MapSlice
+	text, err := json.Marshal(doc.Keys)
+	if err != nil || doc.Keys == nil || yaml.Unmarshal(text, &more) != nil { // JSON is YAML
+		return list
+	}
+	return append(list, more...)
 }
 
 // inEditor returns a text as its user leaves it.

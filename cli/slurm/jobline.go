@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // line is a job, or tasks of an array that wait together, as one line of a list.
@@ -167,6 +168,23 @@ func at(text, none string) string {
 		return none
 	}
 	return t.Local().Format("2006-01-02T15:04:05")
+}
+
+// limit is how long it may run. Lists do not know it.
+func (l *line) limit() string {
+	if l.Keys == nil || l.Keys.TimeLimit == nil {
+		return "UNLIMITED"
+	}
+	most, err := time.ParseDuration(l.Keys.TimeLimit.Max)
+	if err != nil {
+		return "UNLIMITED"
+	}
+	return clock(most, true)
+}
+
+// stays reports whether it is never put back, as --no-requeue asks for. Lists do not know it.
+func (l *line) stays() bool {
+	return l.Keys != nil && l.Keys.Preemptible == sched.NeverPreempt.String()
 }
 
 // start is when it started or, as far as is known, will.

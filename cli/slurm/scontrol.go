@@ -134,7 +134,21 @@ func requeue(ctx context.Context, c *api.Client, l *line) error {
 	case l.State == "done":
 		return conflict("job " + l.id() + " is done and is not started again here; submit it again")
 	}
+	if err := mayRequeue(ctx, c, l); err != nil {
+		return err
+	}
 	_, err := c.Requeue(ctx, strconv.Itoa(l.ID))
+	return err
+}
+
+// mayRequeue refuses a job of which its user said that it is not put back.
+func mayRequeue(ctx context.Context, c *api.Client, l *line) error {
+	number := strconv.Itoa(l.ID)
+	doc, err := c.Job(ctx, number)
+	if err == nil && (&line{Job: doc}).stays() {
+		return conflict("Requested operation is presently disabled for job " + l.id() + ", submitted with " +
+			"--no-requeue; `trainyard requeue " + number + "` puts it back all the same")
+	}
 	return err
 }
 
@@ -142,6 +156,9 @@ func requeue(ctx context.Context, c *api.Client, l *line) error {
 func requeueHeld(ctx context.Context, c *api.Client, l *line) error {
 	if l.State == "done" {
 		return requeue(ctx, c, l)
+	}
+	if err := mayRequeue(ctx, c, l); err != nil {
+		return err
 	}
 	_, err := c.Pause(ctx, strconv.Itoa(l.ID))
 	return err

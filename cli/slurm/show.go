@@ -52,7 +52,11 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	}
 	var b strings.Builder
 	for i := range lines {
-		text := jobText(&lines[i])
+		l := &lines[i]
+		if l.Job, err = c.Job(cmd.Context(), strconv.Itoa(l.ID)); err != nil { // lists lack some of it
+			return err
+		}
+		text := jobText(l)
 		if f.oneLine {
 			text = strings.ReplaceAll(text, "\n   ", " ")
 		}
@@ -74,12 +78,16 @@ func jobText(l *line) string {
 	if nodes == "" {
 		nodes = "(null)"
 	}
+	again := 1
+	if l.stays() {
+		again = 0
+	}
 	return strings.Join([]string{
 		fmt.Sprintf("JobId=%d%s JobName=%s", l.ID, array, api.Printable(l.name())),
 		fmt.Sprintf("UserId=%s(%s) Account=%s QOS=normal Priority=%d", l.User, l.userID(), l.Group, l.Priority),
 		fmt.Sprintf("JobState=%s Reason=%s", l.state().word, l.reason()),
-		fmt.Sprintf("Requeue=1 Restarts=%d BatchFlag=1 ExitCode=%s", max(l.Attempt-1, 0), l.exit()),
-		fmt.Sprintf("RunTime=%s", clock(time.Duration(l.RunSec*float64(time.Second)), true)),
+		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 ExitCode=%s", again, max(l.Attempt-1, 0), l.exit()),
+		fmt.Sprintf("RunTime=%s TimeLimit=%s", clock(time.Duration(l.RunSec*float64(time.Second)), true), l.limit()),
 		fmt.Sprintf("SubmitTime=%s StartTime=%s EndTime=%s", at(l.Submitted, "Unknown"), l.start("Unknown"),
 			at(l.Ended, "Unknown")),
 		fmt.Sprintf("Partition=%s NodeList=%s", partition, nodes),

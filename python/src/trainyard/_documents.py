@@ -228,6 +228,48 @@ class Failure(_Failure, total=False):
     tail: Optional[List[str]]
 
 
+class Webhook(TypedDict):
+    from_file: str
+
+
+class Notify(TypedDict, total=False):
+    desktop: bool
+    mail: str
+    on: Optional[List[str]]
+    run: str
+    webhook: Webhook
+
+
+class _Retries(TypedDict):
+    max: int
+
+
+class Retries(_Retries, total=False):
+    backoff: str
+    on: Optional[List[str]]
+
+
+class _TimeLimit(TypedDict):
+    max: str
+
+
+class TimeLimit(_TimeLimit, total=False):
+    each: bool
+    warn: str
+
+
+class Keys(TypedDict, total=False):
+    gpu_memory_gb: float
+    gpu_type: Optional[List[str]]
+    grace: str
+    notify: Optional[List[Notify]]
+    preemptible: str
+    retries: int
+    retry: Retries
+    time_limit: TimeLimit
+    wall_time: str
+
+
 class _Job(TypedDict):
     attempt: int
     gpu_seconds: float
@@ -257,6 +299,7 @@ class Job(_Job, _JobWords, total=False):
     exit_code: int
     failure: Failure
     group: str
+    keys: Keys
     lost_s: float
     model: str
     outcome: str

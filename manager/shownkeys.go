@@ -1,0 +1,53 @@
+package manager
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Keys returns keys of a job as an edit takes them; nil where its task cannot be read.
+func (*Site) Keys(spec *sched.JobSpec) *api.Keys {
+	t, err := task.DecodeTask(spec.Task)
+	if err != nil {
+		return nil
+	}
+	k := &api.Keys{Grace: timeOf(t.Grace), GPUTypes: t.GPUTypes, GPUMemory: figure(spec.GPUMemGB)}
+	if t.TimeLimit > 0 {
+		k.TimeLimit = &api.TimeLimit{Max: timeOf(t.TimeLimit), Warn: timeOf(t.TimeWarn), Each: t.TimeEach}
+	}
+	if spec.WallTime != t.TimeLimit {
+		k.WallTime = timeOf(spec.WallTime)
+	}
+	if k.Retries = int(spec.Retries); t.Backoff > 0 || len(t.RetryOn) > 0 {
+		k.Retry, k.Retries = &api.Retries{Max: k.Retries, Backoff: timeOf(t.Backoff), On: t.RetryOn}, 0
+	}
+	for _, n := range t.Notify {
+		way := api.Notify{On: n.On, Desktop: n.Desktop, Mail: n.Mail, Run: n.Run}
+		if n.Webhook != "" {
+			way.Webhook = &api.Webhook{File: n.Webhook}
+		}
+		k.Notify = append(k.Notify, way)
+	}
+	if spec.Preempt != sched.AfterSave {
+		k.Preemptible = spec.Preempt.String()
+	}
+	return k
+}
+
+// timeOf writes a time as job files have it; "" = none.
+func timeOf(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// figure is x with the digits that it was written with.
+func figure(x float32) float64 {
+	f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64) // it is a number
+	return f
+}
