@@ -196,6 +196,7 @@ func (s *soak) quiet(l *life) float64 {
 // the daemon, has no more goroutines and open files after many jobs than after few, and memory and log grow by what a
 // known job takes alone. Slopes count as too steep where their whole 95 % interval is.
 func TestPromise24NothingGrows(t *testing.T) {
+	t.Setenv("GOGC", "20") // of the daemons: what is resident is what is in use, and little garbage
 	s := &soak{daemons: newDaemons(t, 4)}
 	lives := max(soakLives.N(), 4)
 	turns := max(soakJobs.N()/perTurn/lives, 2)
