@@ -266,6 +266,9 @@ func (b *BackedUp) restore(in io.Reader, to *store.Restoring, dir string) error 
 	b.Made = head.Made
 	s, err := to.Open()
 	if err == nil {
+		err = to.AsOf(b.Made)
+	}
+	if err == nil {
 		err = errors.Join(b.count(s, dir), s.Close())
 	}
 	if err != nil {

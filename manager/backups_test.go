@@ -215,6 +215,9 @@ func TestPromise25Restored(t *testing.T) {
 	if tokens, err := os.ReadFile(filepath.Join(dir, access.TokensName)); err != nil || !bytes.Equal(tokens, s.tokens) {
 		t.Errorf("tokens %q, %v", tokens, err)
 	}
+	if at := store.RestoredAsOf(dir); at.IsZero() || !at.Equal(b.Made) {
+		t.Errorf("restored as of %v, want %v", at, b.Made)
+	}
 	for _, name := range []string{store.FileName, access.TokensName} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != 0o600 {
 			t.Errorf("%s: %v, %v, want mode 0600", name, info, err)

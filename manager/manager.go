@@ -278,7 +278,8 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	}
 	name, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
-		Devices: m.o.Devices, Known: known(s),
+		Restored: store.RestoredAsOf(m.o.Dir),
+		Devices:  m.o.Devices, Known: known(s),
 		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Report: m.o.Report,
 		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Ports: m.o.Ports, Machine: m.o.Machine,
 		Log: m.o.Log})

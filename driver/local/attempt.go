@@ -269,7 +269,12 @@ type end struct {
 	ran     bool // its shim died, but not before the job ran
 	perhaps bool // or perhaps before
 	boot    bool // the machine was booted since
+	// its folder has no trace of it, though the log says that it ran: it ran elsewhere, before a restore
+	traceless bool
 }
+
+// past reports whether something says when the attempt ended, at least about.
+func (x *end) past() bool { return x.over != nil || x.boot || x.traceless }
 
 // howEnded returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none starts it any more.
 // What the run directory says may be the job's own word: it is believed as far as it can be so, and nothing is given on
@@ -333,6 +338,8 @@ func (a *attempt) unrecorded(alive *shim.Alive, unknown error) *end {
 		x.perhaps = unknown == nil
 	}
 	x.boot = unknown == nil && !alive.SameBoot()
+	_, missing := os.Lstat(string(a.dir))
+	x.traceless = a.up && errors.Is(missing, fs.ErrNotExist)
 	return x
 }
 
@@ -486,6 +493,9 @@ func (a *attempt) unreported(x *end) sched.Event {
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it started"}
 	case x.boot:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
+	case x.traceless && !stopped:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost,
+			Text: "the folder has no trace of it, as after a restore"}
 	case a.forced.Load():
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: forcedText}
 	case x.ran:

@@ -26,13 +26,16 @@ import (
 
 // Options say what a Driver runs, on what, and how.
 type Options struct {
-	State   shim.State // folder of run directories, locks and checkpoints; absolute
-	Epoch   int64      // of the manager: higher than that of any before it on this State
-	Origin  time.Time  // the instant that is time 0
-	Node    string     // name of this machine
-	Devices device.Backend
-	Known   []device.Device // by GPUID, as far as the log knows them: for a folder whose list is gone or unreadable
-	Types   []string        // of GPUs, by the TypeID that the log's header gives them; nil = in order of the devices
+	State  shim.State // folder of run directories, locks and checkpoints; absolute
+	Epoch  int64      // of the manager: higher than that of any before it on this State
+	Origin time.Time  // the instant that is time 0
+	Node   string     // name of this machine
+	// Restored is when the backup was made that State was restored from: what ran then has no trace here. Zero = it was
+	// not restored.
+	Restored time.Time
+	Devices  device.Backend
+	Known    []device.Device // by GPUID, as far as the log knows them: for a folder whose list is gone or unreadable
+	Types    []string        // of GPUs, by the TypeID that the log's header gives them; nil = in order of the devices
 	// Jobs are submitted by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
 	// Endless has Next wait for more where all is done. Jobs arrive from elsewhere then, and Jobs must be empty.

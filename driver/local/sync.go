@@ -44,12 +44,23 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	failpoint.Here("synced")
 	events = append(events, d.firstLook()...)
 	d.now = d.clock()
+	return dated(events, d.now), nil
+}
+
+// dated gives events without a time that of now. What follows from events of the past is decided now, not then: a tick
+// says so.
+func dated(events []sched.Event, now sched.Time) []sched.Event {
+	latest := sched.Time(0)
 	for i := range events {
 		if events[i].Time == 0 {
-			events[i].Time = d.now
+			events[i].Time = now
 		}
+		latest = max(latest, events[i].Time)
 	}
-	return events, nil
+	if len(events) > 0 && latest < now {
+		events = append(events, sched.Event{Time: now, Kind: sched.Ticked})
+	}
+	return events
 }
 
 // machine returns the machine as nodes, as far as v does not know it. The states of its GPUs were reported as v has
@@ -129,7 +140,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 		}
 		close(a.stopped)
 	}
-	if end := a.howEnded(); end != nil && end.over != nil && a.gone() { // else it is swept first
+	if end := a.howEnded(); end != nil && end.past() && a.gone() { // else it is swept first
 		return d.missed(a, end)
 	}
 	d.work.Go(func() { a.run(nil) })
@@ -149,11 +160,15 @@ func inherits(from shim.State, spec *sched.JobSpec) error {
 	return errors.Join(err, lost)
 }
 
-// missed reports an attempt that came to its end while no driver was there, at the times at which it happened.
+// missed reports an attempt that came to its end while no driver was there, at the times at which it happened. If no
+// shim wrote down when, that is the last time at which it is known to have run.
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	up, gone := trueTime(d, startOf(x.over)), trueTime(d, endOf(x.over))
+	if x.over == nil {
+		gone = lastSign(d, a, x)
+	}
 	started := d.instant(up)
-	if !a.up && !x.over.Started.IsZero() {
+	if !a.up && x.over != nil && !x.over.Started.IsZero() {
 		events = append(events, sched.Event{Time: started, At: before(up, started), Kind: sched.AttemptStarted,
 			WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate(),
 			Code: sched.GuessedRate}) // what it was is reported at its end
@@ -186,6 +201,21 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	}
 	d.runs.over(a.job, a.number)
 	return events
+}
+
+// lastSign returns when an attempt is last known to have run whose shim did not write down its end: when its machine
+// wrote in its run directory, before it was booted again, or when the backup was made in which it ran; 0 = not known.
+func lastSign(d *Driver, a *attempt, x *end) (last sched.Time) {
+	if x.traceless {
+		return sched.Time(d.o.Restored.Sub(d.o.Origin))
+	}
+	entries, _ := os.ReadDir(string(a.dir)) // what cannot be read says nothing
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil {
+			last = max(last, sched.Time(info.ModTime().Sub(d.o.Origin)))
+		}
+	}
+	return min(last, d.clock().Add(-shim.SinceBoot()))
 }
 
 // instant returns the time of something that happened at t: after the log ended, not after now.

@@ -214,6 +214,63 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// Ensure that an attempt whose end no shim wrote down, as its machine went down or it ran before a restore elsewhere,
+// ends when it is last known to have run: the time since counts for no one.
+func TestEndedBeforeThisMachine(t *testing.T) {
+	t.Parallel()
+	for name, restored := range map[string]bool{"machine went down": false, "restored": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begun(t)
+			p.ended(t)
+			p.origin = p.origin.Add(-100 * time.Hour) // of which the log knows the first
+			p.view.Now = sched.Time(time.Hour)
+			run, want := string(p.run()), sched.Time(2*time.Hour)
+			d := p.next(t, 2)
+			if restored {
+				d.o.Restored = p.origin.Add(time.Duration(want))
+				remove(t, filepath.Join(p.dir, "jobs"))
+			} else {
+				remove(t, filepath.Join(run, "over.json"))
+				alive, err := p.run().Alive()
+				if err != nil {
+					t.Fatal(err)
+				}
+				alive.BootID = "another"
+				spoil(t, filepath.Join(run, "alive.json"), alive)
+				p.lastWritten(t, want)
+			}
+			h := take(t, d, p.view)
+			e := h.find(sched.AttemptEnded, 0)
+			if e == nil || e.Outcome != sched.NodeLost || e.Time != want || e.Attempt != 1 {
+				t.Errorf("sync reports %+v, want that attempt 1 was lost at %v", e, want)
+			}
+			if h.view.Now < want.Add(97*time.Hour) {
+				t.Errorf("sync ends at %v, want the present: what follows is decided now", h.view.Now)
+			}
+			h.apply(start(0, 2, 0)) // and it goes on
+			h.until("second attempt", func() bool {
+				return len(h.events) > 0 && h.events[len(h.events)-1].Attempt == 2
+			})
+		})
+	}
+}
+
+// lastWritten has the files of the attempt be as old as at a time.
+func (p *past) lastWritten(t *testing.T, at sched.Time) {
+	t.Helper()
+	entries, err := os.ReadDir(string(p.run()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		when := p.origin.Add(time.Duration(at))
+		if err := os.Chtimes(filepath.Join(string(p.run()), entry.Name()), when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func remove(t *testing.T, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {

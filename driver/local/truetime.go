@@ -15,8 +15,13 @@ type stamp struct {
 	boot  string        // which boot that was
 }
 
-// startOf is when the attempt of a record started.
-func startOf(over *shim.Over) stamp { return stamp{over.Started, over.StartedBoot, over.BootID} }
+// startOf is when the attempt of a record started; nothing if no shim saw it end.
+func startOf(over *shim.Over) stamp {
+	if over == nil {
+		return stamp{}
+	}
+	return stamp{over.Started, over.StartedBoot, over.BootID}
+}
 
 // endOf is when the attempt of a record ended; nothing if no shim saw it.
 func endOf(over *shim.Over) stamp {

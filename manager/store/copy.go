@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/failpoint"
 )
@@ -116,6 +117,25 @@ func (r *Restoring) Tokens(from io.Reader) error { return r.write(newTokens, fro
 func (r *Restoring) Kept() (string, error) {
 	path := filepath.Join(r.dir, newKept)
 	return path, errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o700))
+}
+
+// restoredName is the file that says as of when a folder was restored.
+const restoredName = "restored"
+
+// AsOf notes when the backup was made, in the folder that Kept made.
+func (r *Restoring) AsOf(made time.Time) error {
+	text := strings.NewReader(made.UTC().Format(time.RFC3339Nano) + "\n")
+	return errors.Join(r.write(filepath.Join(newKept, restoredName), text), syncFolder(filepath.Join(r.dir, newKept)))
+}
+
+// RestoredAsOf returns when the backup was made from which a folder was restored; zero: it was not, as far as is known.
+func RestoredAsOf(dir string) time.Time {
+	text, _ := os.ReadFile(filepath.Join(dir, restoredName)) // nothing if it is not there
+	made, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text)))
+	if err != nil {
+		return time.Time{}
+	}
+	return made
 }
 
 func (r *Restoring) write(name string, from io.Reader) error {
