@@ -8,8 +8,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// giver is a step of what a bidder holds, which it may give up. Its price is without the restart, which is weighed
-// apart.
+// giver is a step of what a bidder holds, which it may give up. Its price is without the restart of what it gives up,
+// which is weighed apart. To be wider costs one: else a job whose speed grows faster than its width gives up the first
+// GPUs, as it were to do the same work on more of them later, for free.
 type giver struct {
 	step.Step
 	by int
@@ -62,7 +63,7 @@ func (x *auction) gather() {
 func (x *auction) gatherOf(i int, b *bidder) {
 	held := b.claim.Held
 	job := x.priced(b)
-	job.Restart = 0
+	job.Shrinks = true
 	x.curve.Set(&job, x.market)
 	x.steps = x.curve.Steps(x.steps[:0], 0, held)
 	top := 0

@@ -3,6 +3,7 @@ package worth_test
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type world struct {
 	restart time.Duration
 	learned bool // sizes; else by an oracle
 	unsaved sched.Unsaved
+	speeds  string // table of those known, by width; "" = they are learned
 }
 
 func (w world) run(t *testing.T, jobs []trace.Job) []metrics.Job {
@@ -40,6 +42,13 @@ func (w world) run(t *testing.T, jobs []trace.Job) []metrics.Job {
 	}
 	known := worth.Known{Speeds: speedup.NewLearned(4, 8), Work: remaining.Known{Remainer: tr.Oracle()},
 		Restart: func(string) time.Duration { return w.restart }}
+	if w.speeds != "" {
+		app, bad := speedup.ReadThroughputs(strings.NewReader(w.speeds), "m")
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		known.Speeds = speedup.NewOracle(map[string]speedup.App{"m": app}, 4, 8)
+	}
 	if w.learned {
 		known.Work = remaining.NewSizes()
 	}
@@ -128,6 +137,30 @@ func TestRandomWorldsEnd(t *testing.T) {
 		for i, j := range w.run(t, jobs) {
 			if j.Outcome != sched.Finished {
 				t.Fatalf("seed %d, %+v: job %d of %d GPUs has not finished", seed, w, i, j.GPUs)
+			}
+		}
+	}
+}
+
+// Ensure that jobs whose speed grows faster than their width do not stop each other again and again: what one holds is
+// worth to it what it was when it was served, as to be wider would cost a restart.
+func TestFastGrowingSpeedsDoNotThrash(t *testing.T) {
+	for _, spec := range []string{"2x4", "1x4:a+1x4:b"} {
+		for _, learned := range []bool{false, true} {
+			var jobs []trace.Job
+			for i := range 300 {
+				j := job(20*i, 1, 300+200*(i%7))
+				j.Spec.GPUs.Max, j.Spec.Batch = 8, sched.BatchRange{Min: 64, Max: 64}
+				jobs = append(jobs, j)
+			}
+			w := world{cluster: spec, restart: 62 * time.Second, learned: learned,
+				speeds: "global_batch_size,1,2,4,8\n64,1,3.7,8,12\n"}
+			stops := int64(0)
+			for _, j := range w.run(t, jobs) {
+				stops += int64(j.Preemptions)
+			}
+			if stops > 3*int64(len(jobs)) { // they were 1,700 and more
+				t.Errorf("%s, learned %v: %d stops of %d jobs", spec, learned, stops, len(jobs))
 			}
 		}
 	}

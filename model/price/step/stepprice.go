@@ -8,6 +8,7 @@ type Job struct {
 	Work    float64   // left, > 0, in seconds at speed 1
 	Restart float64   // seconds that another width than Held costs, >= 0
 	Held    int       // width that it has, 0 = none
+	Shrinks bool      // widths below Held cost no restart: it is weighed apart
 	Weight  float64   // job-seconds that a second of delay costs, > 0
 }
 
@@ -42,7 +43,7 @@ func (c *Curve) Set(j *Job, m Market) {
 			continue
 		}
 		tau := j.Work / j.Speed[k]
-		if k != j.Held {
+		if k > j.Held || k < j.Held && !j.Shrinks {
 			tau += j.Restart
 		}
 		c.tau[k], c.speed[k], c.fade[k] = tau, j.Work/tau, 1
