@@ -45,6 +45,34 @@ func MostPriority(h *eventlog.Header) int32 {
 	return allocate.Chosen().MostPriority
 }
 
+// HigherClass counts the jobs of v that wait for GPUs as job id does and that the system of h puts before it because
+// their class is higher; none where it does not go by classes, or has them be weights.
+func HigherClass(h *eventlog.Header, v *sched.View, id sched.JobID) (n int) {
+	info, err := Named(h.System)
+	if err != nil || h.Settings[Priority.Name] != PriorityClasses {
+		return 0
+	}
+	keys := info.All()
+	if keys.Find(PriorityAge.Name) == nil || !waitsForGPUs(v.Job(id)) {
+		return 0
+	}
+	classes := order.Classes{Age: PriorityAge.Get(key.NewSettings(h.Settings).Bind(keys, false, nil))}
+	own, _ := classes.Class(v, id)
+	for other := range v.Jobs {
+		if waitsForGPUs(&v.Jobs[other]) {
+			if class, _ := classes.Class(v, sched.JobID(other)); class > own {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// waitsForGPUs reports whether a job may be given GPUs, and is to hold none.
+func waitsForGPUs(j *sched.Job) bool {
+	return j.State == sched.Waiting && j.Eligible() && len(j.Target) == 0
+}
+
 // classOf returns by what a system that keeps a queue of its own orders the jobs in it, before their arrival.
 func classOf(s *key.Settings) sched.Classer {
 	age := PriorityAge.Get(s)

@@ -126,6 +126,40 @@ func TestHigherClassStartsFirst(t *testing.T) {
 	}
 }
 
+// Ensure that jobs of a higher class are counted under each system that goes by classes: those alone that wait for
+// GPUs, and those that have risen by waiting. None are under other values of the key.
+func TestHigherClass(t *testing.T) {
+	const day = 24 * time.Hour
+	job := func(priority int32, arrived time.Duration, change func(*sched.Job)) sched.Job {
+		j := sched.Job{Spec: &sched.JobSpec{Priority: priority}, State: sched.Waiting, Arrived: sched.Time(arrived)}
+		if change != nil {
+			change(&j)
+		}
+		return j
+	}
+	v := &sched.View{Now: sched.Time(10 * day), Jobs: []sched.Job{
+		job(0, 10*day, nil), job(2, 10*day, nil), job(0, 8*day, nil), job(-1, 10*day, nil),
+		job(9, 0, func(j *sched.Job) { j.Paused, j.State = true, sched.Held }),
+		job(9, 0, func(j *sched.Job) { j.State, j.Attempt, j.Target = sched.Active, sched.Running, []sched.GPUID{0} }),
+		job(9, 0, func(j *sched.Job) { j.State = sched.Done }),
+		job(9, 0, func(j *sched.Job) { j.Target = []sched.GPUID{1} }),
+	}}
+	for _, how := range []string{system.PriorityOwn, system.PriorityClasses, system.PriorityIgnored} {
+		ofEach(t, how, func(info *system.Info, settings map[string]string) {
+			want := []int{2, 0, 0, 3, 0, 0, 0, 0}
+			if how != system.PriorityClasses || rankings[info.Name].weighs {
+				want = make([]int, len(want))
+			}
+			for id, n := range want {
+				h := eventlog.Header{System: info.Name, Settings: settings}
+				if got := system.HigherClass(&h, v, sched.JobID(id)); got != n {
+					t.Errorf("%s %v: %d before job %d, want %d", info.Name, settings, got, id, n)
+				}
+			}
+		})
+	}
+}
+
 // Ensure that a job which waits behind a stream of those of a higher class starts when it has risen, and after all of
 // them where none rises.
 func TestNoClassStarves(t *testing.T) {

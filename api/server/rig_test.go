@@ -71,8 +71,8 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	return newRigOf(t, "fifo-skip", slots, setup)
 }
 
-// newRigOf is newRig under a system.
-func newRigOf(t testing.TB, system string, slots int, setup func(r *rig)) *rig {
+// newRigOf is newRig under a system, with settings of it.
+func newRigOf(t testing.TB, system string, slots int, setup func(r *rig), settings ...map[string]string) *rig {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -81,7 +81,7 @@ func newRigOf(t testing.TB, system string, slots int, setup func(r *rig)) *rig {
 	r := &rig{TB: t, dir: filepath.Join(t.TempDir(), "state")}
 	meter := NewMeter()
 	m, err := manager.Open(context.Background(), manager.Options{Dir: r.dir, Devices: device.Slots(slots),
-		Place: "slots", Unit: "slot", System: system,
+		Place: "slots", Unit: "slot", System: system, Settings: append(settings, nil)[0],
 		Shim: []string{exe, "shim"}, Sinks: []eventlog.Sink{meter}, Decided: meter.Decided})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/whatif"
 )
 
@@ -86,6 +87,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if answer.Bid, err = bidOf(ctx, s, id); err != nil {
 		return api.Why{}, err
 	}
+	answer.Sentence += higherClass(s.o.Host, a, id)
 	if why := halted(s.o.Site); why != "" && a.View.Job(id).State == sched.Waiting {
 		answer.Sentence = why
 	}
@@ -101,6 +103,19 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 		answer.Command = o.Launched(id, int32(doc.Attempt))
 	}
 	return answer, nil
+}
+
+// higherClass says how many jobs are before one because of their class, where that may keep it from its GPUs.
+func higherClass(h Host, a *Answer, id sched.JobID) string {
+	header := h.Header()
+	switch n := system.HigherClass(&header, a.View, id); {
+	case n == 0 || a.Waiting.Code < explain.WaitBehind:
+		return ""
+	case n == 1:
+		return "; 1 job of a higher priority class is ahead"
+	default:
+		return fmt.Sprintf("; %d jobs of a higher priority class are ahead", n)
+	}
 }
 
 // whyWriter makes documents of an answer.

@@ -66,3 +66,44 @@ func TestWhyOverTheWire(t *testing.T) {
 		t.Errorf("%v, want %v", err, api.ErrNoDecided)
 	}
 }
+
+// Ensure that why counts the jobs of a higher class, under systems of each kind that go by classes, and says nothing of
+// them to who is first.
+func TestWhyNamesTheClass(t *testing.T) {
+	t.Parallel()
+	for _, system := range []string{"fifo", "las", "elastic", "eaco"} {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			r := newRigOf(t, system, 1, nil, map[string]string{"priority": "classes"})
+			r.submit("defaults: {command: [sleep, 1h], model: m, epochs: 9, preemptible: 'false'}\njobs:\n" +
+				"- {name: runs}\n")
+			ends := func(job, want string) {
+				t.Helper()
+				var doc api.Why
+				for end := time.Now().Add(waitLong); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+					var err error
+					if doc, err = r.client.Why(t.Context(), job, 0, 0); err != nil {
+						t.Fatal(err)
+					}
+					named := strings.Contains(doc.Sentence, " ahead")
+					if strings.HasSuffix(doc.Sentence, want) && named == (want != "") &&
+						(doc.Code == "") == (job == "runs") {
+						return
+					}
+				}
+				t.Errorf("%s: %q (%s), want %q at its end", job, doc.Sentence, doc.Code, want)
+			}
+			for {
+				if j, err := r.client.Job(t.Context(), "runs"); err != nil || j.State == "running" {
+					break
+				}
+			}
+			r.submit("defaults: {command: [sleep, 1h], model: m, epochs: 9}\njobs: [{name: low}, " +
+				"{name: mid, priority: 1}, {name: high, priority: 5}, {name: held, priority: 5, submit: 1h}]")
+			ends("runs", "")
+			ends("high", "")
+			ends("mid", "; 1 job of a higher priority class is ahead")
+			ends("low", "; 2 jobs of a higher priority class are ahead")
+		})
+	}
+}
