@@ -113,10 +113,8 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 			return nil, inputfile.WrongFile(fmt.Errorf("sim: job %d would end after %v, want a trace of less than "+
 				"a century", d.queue.heap[0].job, horizon))
 		}
-		if d.attempts.idle > maxIdle {
-			return nil, inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped before they did any "+
-				"work: jobs preempt each other faster than they restart; set min_run above restart_overhead",
-				d.attempts.idle))
+		if err := d.attempts.circles(d.arrived); err != nil {
+			return nil, err
 		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
@@ -131,10 +129,6 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		}
 	}
 }
-
-// maxIdle is how many attempts in a row may end without any work done before a simulation that goes in circles is given
-// up.
-const maxIdle = 100_000
 
 // horizon is how far simulated time goes: about 146 years, so that sums of times stay inside 64 bits.
 const horizon = sched.Never / 2
@@ -190,6 +184,7 @@ func (d *Driver) collect() {
 	for d.arrived < len(d.jobs) && d.jobs[d.arrived].Spec.Submit == d.now {
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.JobArrived, Spec: &d.jobs[d.arrived].Spec})
 		d.arrived++
+		d.attempts.vain = 0
 	}
 }
 
@@ -308,6 +303,9 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 			dst = append(dst, sched.Event{Time: d.now, Kind: sched.Saved, Job: id, Attempt: j.attempt,
 				Code: sched.SavedNothing})
 		}
+	}
+	if d.attempts.vain++; work > j.before || o == sched.Finished {
+		d.attempts.vain = 0
 	}
 	j.done, j.phase, j.gpus = work, idle, nil
 	if o == sched.Finished || o == sched.Cancelled {

@@ -243,28 +243,47 @@ func TestWrongRuntime(t *testing.T) {
 	}
 }
 
-// Ensure that jobs which take turns faster than they restart, for ever, end the simulation with an error that says so.
+// Ensure that jobs which take turns for ever end the simulation with an error that says what to set: faster than they
+// restart, or as they lose all work at each stop. With a job that keeps its work they go on.
 func TestGoingInCirclesIsGivenUp(t *testing.T) {
-	d := open(t, sim.Options{Runtime: sim.Runtime{Restart: time.Minute, RestartAtFirst: true}}, "1x1",
-		job(0, 1, time.Hour))
+	hour := job(0, 1, time.Hour)
+	loses, keeps := hour, job(0, 1, 300_000*time.Second)
+	loses.Saves = trace.LosesWork
+	for name, x := range map[string]struct {
+		job    trace.Job
+		within time.Duration // the job is stopped
+		want   string
+	}{
+		"faster than they restart":     {hour, time.Second, "set min_run above restart_overhead"},
+		"work is lost at each stop":    {loses, 2 * time.Minute, "set unsaved=leave, or min_run"},
+		"work is kept, a second a run": {keeps, 61 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := circling(t, x.job, x.within); (x.want == "") != (got == "") || !strings.Contains(got, x.want) {
+				t.Errorf("error %q, want %q", got, x.want)
+			}
+		})
+	}
+}
+
+// circling starts and stops a job 200,000 times and returns the error that ends that; "" = there is none.
+func circling(t *testing.T, j trace.Job, within time.Duration) string {
+	t.Helper()
+	d := open(t, sim.Options{Runtime: sim.Runtime{Restart: time.Minute, RestartAtFirst: true}}, "1x1", j)
 	if _, err := d.Next(t.Context(), sched.Never); err != nil { // the arrival
 		t.Fatal(err)
 	}
-	const many = 200_000
-	for n := int32(1); n <= many; n++ {
+	for n := int32(1); n <= 200_000; n++ {
 		_ = d.Apply(t.Context(),
 			sched.Plan{Actions: []sched.Action{{Kind: sched.Start, Attempt: n, GPUs: []sched.GPUID{0}}}})
 		_, first := d.Next(t.Context(), d.Now().Add(time.Second))
+		_, second := d.Next(t.Context(), d.Now().Add(within))
 		_ = d.Apply(t.Context(),
 			sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Attempt: n, Why: sched.Preempted}}})
-		_, second := d.Next(t.Context(), d.Now().Add(time.Second))
 		_, third := d.Next(t.Context(), d.Now().Add(time.Second))
 		if err := errors.Join(first, second, third); err != nil {
-			if !strings.Contains(err.Error(), "set min_run") {
-				t.Errorf("error %q, want one that says what to set", err)
-			}
-			return
+			return err.Error()
 		}
 	}
-	t.Errorf("%d attempts without any work and no error", many)
+	return ""
 }
