@@ -121,7 +121,7 @@ func stopIfAstray(v *sched.View, id sched.JobID, plan *sched.Plan) (stay, start 
 }
 
 // startWhatCan appends a start for every job on the list whose target is free, and takes it off the list. A GPU
-// promised to a start of this plan is not free for the next.
+// promised to a start of this plan is not free for the next; where none is shared, no two targets have one in common.
 func (s *State) startWhatCan(plan *sched.Plan) {
 	keep, room := s.work.jobs[:0], hostRoom{view: &s.view}
 	for _, id := range s.work.jobs {
@@ -131,17 +131,23 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 			keep = append(keep, id)
 			continue
 		}
-		for _, g := range j.Target {
-			s.view.GPUs[g].Holders++ // promised; taken back below
-		}
+		promise(&s.view, j.Target, 1) // taken back below
 		s.work.listed[id] = false
 		plan.Actions = append(plan.Actions, startOf(id, j.Attempts+1, j.Target, j.Config))
 	}
 	s.work.jobs = keep
 	for i := range plan.Actions {
-		for _, g := range plan.Actions[i].GPUs {
-			s.view.GPUs[g].Holders--
-		}
+		promise(&s.view, plan.Actions[i].GPUs, -1)
+	}
+}
+
+// promise counts d starts more on each GPU of set.
+func promise(v *sched.View, set []sched.GPUID, d int16) {
+	if v.ShareLimit == 1 {
+		return
+	}
+	for _, g := range set {
+		v.GPUs[g].Holders += d
 	}
 }
 
@@ -151,10 +157,17 @@ func verifiedFree(v *sched.View, j *sched.Job) bool {
 	if j.Share == sched.Shared {
 		limit = int16(v.ShareLimit)
 	}
-	for _, g := range j.Target {
-		if gpu := &v.GPUs[g]; gpu.Holders >= limit || gpu.HeldAlone > 0 || !v.Usable(g) {
+	for set := j.Target; len(set) > 0; {
+		n, k := &v.Nodes[v.GPUs[set[0]].Node], v.OnNode(set)
+		if !n.Open() {
 			return false
 		}
+		for _, g := range set[:k] {
+			if gpu := &v.GPUs[g]; gpu.Holders >= limit || gpu.HeldAlone > 0 || !gpu.Usable() {
+				return false
+			}
+		}
+		set = set[k:]
 	}
 	return true
 }

@@ -34,12 +34,28 @@ func (h *holdings) set(id sched.JobID) []sched.GPUID {
 	return nil
 }
 
-// from returns since when the attempt of a job works; Never = it does not.
-func (h *holdings) from(id sched.JobID) sched.Time {
-	if x := h.of(id); x != nil {
-		return x.from
+// first returns since when an attempt of one of the jobs works; Never = none does.
+func (h *holdings) first(jobs []sched.JobID) sched.Time {
+	from := sched.Never
+	for _, id := range jobs {
+		if x := h.of(id); x != nil {
+			from = min(from, x.from)
+		}
 	}
-	return sched.Never
+	return from
+}
+
+// byGPU returns who holds each of so many GPUs.
+func (h *holdings) byGPU(gpus int) [][]sched.JobID {
+	on := make([][]sched.JobID, gpus)
+	for id, at := range h.place {
+		if at > 0 {
+			for _, g := range h.list[at-1].set {
+				on[g] = append(on[g], sched.JobID(id))
+			}
+		}
+	}
+	return on
 }
 
 // take has a job hold a set, which is copied.

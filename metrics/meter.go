@@ -109,6 +109,7 @@ func (r *Recorder) keepTenants(v *sched.View, m *nodeMeter, n sched.NodeID) {
 		return
 	}
 	m.kept, r.meter.any = true, true
+	lookAtEach(r)
 	node := &v.Nodes[n]
 	end := node.First + sched.GPUID(node.Spec.GPUs)
 	var jobs []sched.JobID
@@ -174,11 +175,7 @@ func (r *Recorder) eachNode(v *sched.View, set []sched.GPUID,
 	}
 	for len(set) > 0 {
 		n := v.GPUs[set[0]].Node
-		end := v.Nodes[n].First + sched.GPUID(v.Nodes[n].Spec.GPUs)
-		k := 1
-		for k < len(set) && set[k] < end {
-			k++
-		}
+		k := v.OnNode(set)
 		if m := &r.meter.nodes[n]; m.kept {
 			r.charge(m, v.Now)
 			change(m, n, set[:k])

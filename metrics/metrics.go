@@ -57,7 +57,8 @@ type Recorder struct {
 	end    sched.Time       // of the last event about a job that was not done
 	work   sched.GPUSeconds // GPU time in which work went on
 	nodes  []nodeRecord
-	on     [][]sched.JobID // by GPUID: the jobs whose attempts hold it
+	on     [][]sched.JobID // by GPUID: the jobs whose attempts hold it; kept if each
+	each   bool            // GPUs are looked at one by one: some are shared, or draw power
 	worked []sched.Time    // by GPUID: up to when work there is counted
 	held   holdings
 	old    *old // nil = Jobs has all
@@ -150,7 +151,7 @@ func (r *Recorder) ordered(v *sched.View, e *sched.Event) {
 	case sched.Start:
 		r.hold(v, e.Job)
 	case sched.Stop:
-		r.stopWork(e.Job, e.Time)
+		r.stopWork(v, e.Job, e.Time)
 	case sched.Adjust:
 		r.adjusted(v, e.Job)
 	case sched.SetNode:
@@ -233,31 +234,49 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 
 // hold notes that the attempt of job id takes its devices.
 func (r *Recorder) hold(v *sched.View, id sched.JobID) {
+	if v.ShareLimit > 1 {
+		lookAtEach(r)
+	}
 	set := v.Jobs[id].GPUs
 	held := r.held.take(id, set)
-	for _, g := range set {
-		for int(g) >= len(r.on) {
-			r.on, r.worked = append(r.on, nil), append(r.worked, 0)
+	if last := int(set[len(set)-1]); last >= len(r.worked) {
+		more := last + 1 - len(r.worked)
+		r.worked = append(r.worked, make([]sched.Time, more)...)
+		if r.each {
+			r.on = append(r.on, make([][]sched.JobID, more)...)
 		}
-		if r.on[g] = append(r.on[g], id); len(r.on[g]) == 1 {
-			r.count(v, g, 1)
+	}
+	if !r.each {
+		r.count(v, held, 1)
+	} else {
+		for i, g := range held {
+			if r.on[g] = append(r.on[g], id); len(r.on[g]) == 1 {
+				r.count(v, held[i:i+1], 1)
+			}
 		}
 	}
 	r.enter(v, id, held)
 }
 
+// lookAtEach has r keep who is on each GPU from now on.
+func lookAtEach(r *Recorder) {
+	if !r.each {
+		r.each, r.on = true, r.held.byGPU(len(r.worked))
+	}
+}
+
 func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
-	r.stopWork(id, e.Time)
+	r.stopWork(v, id, e.Time)
 	held := r.held.set(id)
-	for _, g := range held {
-		if len(r.on[g]) == 1 { // it is alone there, as nearly always
-			r.on[g] = r.on[g][:0]
-		} else {
+	if !r.each {
+		r.count(v, held, -1)
+	} else {
+		for i, g := range held {
 			r.on[g] = slices.DeleteFunc(r.on[g], func(other sched.JobID) bool { return other == id })
-		}
-		if len(r.on[g]) == 0 {
-			r.count(v, g, -1)
+			if len(r.on[g]) == 0 {
+				r.count(v, held[i:i+1], -1)
+			}
 		}
 	}
 	r.leave(v, id, held)
@@ -267,24 +286,37 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 // stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once:
 // all that work there do so up to now, so the time since it was last counted, or since the first of them started, is
 // new.
-func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
+func (r *Recorder) stopWork(v *sched.View, id sched.JobID, now sched.Time) {
 	x := r.held.of(id)
 	if x == nil {
 		return
 	}
 	if now > x.from {
 		gpus, last := 0, time.Duration(0)
-		for _, g := range x.set {
-			from := x.from
-			for _, other := range r.on[g] {
-				from = min(from, r.held.from(other))
-			}
-			d := max(now.Sub(max(from, r.worked[g])), 0)
-			if r.worked[g] = now; d != last {
+		add := func(k int, d time.Duration) {
+			if d != last {
 				r.work += sched.GPUTime(gpus, last)
 				gpus, last = 0, d
 			}
-			gpus++
+			gpus += k
+		}
+		for set := x.set; len(set) > 0; {
+			n, k := v.GPUs[set[0]].Node, v.OnNode(set)
+			if rec := &r.nodes[n]; !r.each && rec.worked <= x.from {
+				add(k, now.Sub(x.from))
+			} else {
+				for _, g := range set[:k] {
+					from := x.from
+					if r.each {
+						from = r.held.first(r.on[g])
+					}
+					add(1, max(now.Sub(max(from, r.worked[g])), 0))
+				}
+			}
+			for _, g := range set[:k] {
+				r.worked[g] = now
+			}
+			r.nodes[n].worked, set = now, set[k:]
 		}
 		r.work += sched.GPUTime(gpus, last)
 	}
@@ -293,11 +325,12 @@ func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 
 // working returns the GPU time up to end in which attempts have worked that still do, as far as it is not counted yet.
 func (r *Recorder) working(end sched.Time) (work sched.GPUSeconds) {
-	for g, jobs := range r.on {
-		from := sched.Never
-		for _, id := range jobs {
-			from = min(from, r.held.from(id))
-		}
+	on := r.on
+	if !r.each {
+		on = r.held.byGPU(len(r.worked))
+	}
+	for g, jobs := range on {
+		from := r.held.first(jobs)
 		if d := end.Sub(max(from, r.worked[g])); from < end && d > 0 {
 			work += sched.GPUTime(1, d)
 		}
@@ -305,15 +338,18 @@ func (r *Recorder) working(end sched.Time) (work sched.GPUSeconds) {
 	return work
 }
 
-// count adds GPU g to those that are held, or takes it away.
-func (r *Recorder) count(v *sched.View, g sched.GPUID, d int32) {
-	rec := &r.nodes[v.GPUs[g].Node]
-	was := rec.busy
-	rec.busy += d
-	if (was == 0) != (rec.busy == 0) {
-		r.active += int(d)
+// count adds the GPUs of set to those that are held, or takes them away.
+func (r *Recorder) count(v *sched.View, set []sched.GPUID, d int) {
+	r.busy += d * len(set)
+	for len(set) > 0 {
+		rec, k := &r.nodes[v.GPUs[set[0]].Node], v.OnNode(set)
+		was := rec.busy
+		rec.busy += int32(d * k)
+		if (was == 0) != (rec.busy == 0) {
+			r.active += d
+		}
+		set = set[k:]
 	}
-	r.busy += int(d)
 }
 
 // update copies what the engine counts about a job, and closes the record of one that is done.
@@ -331,9 +367,10 @@ func (r *Recorder) update(v *sched.View, e *sched.Event) {
 
 // nodeRecord is what a node adds to the sums at present.
 type nodeRecord struct {
-	busy  int32 // GPUs held by attempts
-	gpus  int
-	price sched.Dollars
+	busy   int32 // GPUs held by attempts
+	gpus   int
+	price  sched.Dollars
+	worked sched.Time // the latest of its GPUs in Recorder.worked
 }
 
 // node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for while it is up,

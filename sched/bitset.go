@@ -47,6 +47,28 @@ func (b Bitset) From(i int) uint64 {
 	return x
 }
 
+// SetFrom adds i, i+1, ... i+n-1; n is at most 64.
+func (b Bitset) SetFrom(i, n int) {
+	low, high := spread(i, n)
+	if b[i>>6] |= low; high != 0 {
+		b[i>>6+1] |= high
+	}
+}
+
+// ClearFrom removes i, i+1, ... i+n-1; n is at most 64.
+func (b Bitset) ClearFrom(i, n int) {
+	low, high := spread(i, n)
+	if b[i>>6] &^= low; high != 0 {
+		b[i>>6+1] &^= high
+	}
+}
+
+// spread returns the bits of i, i+1, ... i+n-1 in the word of i and in the one after it.
+func spread(i, n int) (low, high uint64) {
+	all := ^uint64(0) >> (64 - n)
+	return all << (i & 63), all >> 1 >> (63 - i&63)
+}
+
 // Grow returns b with room for 0..n-1.
 func (b Bitset) Grow(n int) Bitset {
 	for len(b) < (n+63)/64 {

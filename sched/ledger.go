@@ -168,6 +168,12 @@ func (l *Ledger) takeAll(n NodeID, dst []GPUID) []GPUID {
 		if left < 64 {
 			free &= 1<<left - 1
 		}
+		if n := min(left, 64); bits.OnesCount64(free) == n { // nearly always
+			for h := g; h < g+GPUID(n); h++ {
+				dst = append(dst, h)
+			}
+			continue
+		}
 		for ; free != 0; free &= free - 1 {
 			dst = append(dst, g+GPUID(bits.TrailingZeros64(free)))
 		}
@@ -308,11 +314,18 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int) {
 // occupy makes job j a tenant of the first of gpus, as far as they are on node n, and returns how many these are.
 func (l *Ledger) occupy(n NodeID, j JobID, gpus []GPUID) (count int) {
 	b := &l.node[n]
-	for ; count < len(gpus) && l.view.GPUs[gpus[count]].Node == n; count++ {
-		g := int(gpus[count])
-		if l.limit == 1 && l.tenants[g] == 0 { // nearly always
+	gpus = gpus[:l.view.OnNode(gpus)]
+	if l.sole(gpus, l.free) { // nearly always
+		for _, g := range gpus {
 			l.tenant[g], l.tenants[g] = j, 1
-		} else if !l.tenancy.enter(j, g) {
+		}
+		l.free.ClearFrom(int(gpus[0]), len(gpus))
+		b.free -= int32(len(gpus))
+		return len(gpus)
+	}
+	for _, g := range gpus {
+		g := int(g)
+		if !l.tenancy.enter(j, g) {
 			panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g,
 				l.tenants[g], l.view.Version))
 		}
@@ -321,25 +334,41 @@ func (l *Ledger) occupy(n NodeID, j JobID, gpus []GPUID) (count int) {
 			b.free--
 		}
 	}
-	return count
+	return len(gpus)
+}
+
+// sole reports whether no two share a GPU, and gpus lie side by side and are all in set.
+func (l *Ledger) sole(gpus []GPUID, set Bitset) bool {
+	n := len(gpus)
+	return l.limit == 1 && n <= 64 && int(gpus[n-1]-gpus[0]) == n-1 &&
+		bits.OnesCount64(set.From(int(gpus[0]))<<(64-n)) == n
 }
 
 // vacate ends the tenancy of job j of the first of gpus, as far as they are on node n, and returns how many these are.
 func (l *Ledger) vacate(n NodeID, j JobID, gpus []GPUID) (count int) {
 	b := &l.node[n]
-	for ; count < len(gpus) && l.view.GPUs[gpus[count]].Node == n; count++ {
-		g := int(gpus[count])
-		if l.limit == 1 && l.tenants[g] == 1 && l.tenant[g] == j { // nearly always
+	gpus = gpus[:l.view.OnNode(gpus)]
+	freed := b.free
+	whole := l.sole(gpus, l.usable) // nearly always
+	for _, g := range gpus {
+		g := int(g)
+		if l.limit == 1 && l.tenants[g] == 1 && l.tenant[g] == j {
 			l.tenants[g] = 0
 		} else if !l.tenancy.leave(j, g) {
 			panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g,
 				l.view.Version))
 		}
-		if l.tenants[g] == 0 && l.usable.Has(g) {
+		if !whole && l.tenants[g] == 0 && l.usable.Has(g) {
 			l.free.Set(g)
-			l.low = min(l.low, g)
 			b.free++
 		}
 	}
-	return count
+	if whole {
+		l.free.SetFrom(int(gpus[0]), len(gpus))
+		b.free += int32(len(gpus))
+	}
+	if b.free > freed {
+		l.low = min(l.low, int(gpus[0]))
+	}
+	return len(gpus)
 }

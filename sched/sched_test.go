@@ -19,12 +19,24 @@ func TestBitset(t *testing.T) {
 		b, want := sched.NewBitset(n), map[int]bool{}
 		for range 100 {
 			i := r.IntN(n)
-			if r.IntN(2) == 0 {
+			k := 1 + r.IntN(min(64, n-i))
+			switch r.IntN(4) {
+			case 0:
 				b.Set(i)
 				want[i] = true
-			} else {
+			case 1:
 				b.Clear(i)
 				delete(want, i)
+			case 2:
+				b.SetFrom(i, k)
+				for j := range k {
+					want[i+j] = true
+				}
+			case 3:
+				b.ClearFrom(i, k)
+				for j := range k {
+					delete(want, i+j)
+				}
 			}
 		}
 		b = b.Grow(2 * n)
@@ -42,6 +54,37 @@ func TestBitset(t *testing.T) {
 		}
 		if !slices.Equal(got, all) || b.Next(1000) != -1 {
 			t.Fatalf("seed %d: %v, want %v", seed, got, all)
+		}
+	}
+}
+
+// Ensure that the GPUs of a set that are on its first node are counted as they are by looking at each.
+func TestOnNode(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 4))
+	v := &sched.View{}
+	for n := range 20 {
+		first := sched.GPUID(len(v.GPUs))
+		for range 1 + r.IntN(9) {
+			v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(n)})
+		}
+		v.Nodes = append(v.Nodes, sched.Node{First: first, Spec: sched.NodeSpec{GPUs: len(v.GPUs) - int(first)}})
+	}
+	for range 500 {
+		var set []sched.GPUID
+		for g := range v.GPUs {
+			if r.IntN(4) > 0 {
+				set = append(set, sched.GPUID(g))
+			}
+		}
+		for len(set) > 0 {
+			want := slices.IndexFunc(set, func(g sched.GPUID) bool { return v.GPUs[g].Node != v.GPUs[set[0]].Node })
+			if want < 0 {
+				want = len(set)
+			}
+			if got := v.OnNode(set); got != want {
+				t.Fatalf("%d of %v are on node %d, want %d", got, set, v.GPUs[set[0]].Node, want)
+			}
+			set = set[want:]
 		}
 	}
 }

@@ -48,12 +48,9 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 
 // placementOf appends to dst the number of GPUs of a set on each of its nodes.
 func placementOf(dst []int, v *sched.View, gpus []sched.GPUID) []int {
-	last := sched.NodeID(sched.None)
-	for _, g := range gpus { // in order, so the GPUs of a node are neighbours
-		if n := v.GPUs[g].Node; n != last {
-			dst, last = append(dst, 0), n
-		}
-		dst[len(dst)-1]++
+	for len(gpus) > 0 {
+		k := v.OnNode(gpus)
+		dst, gpus = append(dst, k), gpus[k:]
 	}
 	return dst
 }

@@ -2,32 +2,48 @@
 // a heap of jobs by time. It decides nothing.
 package arena
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"math/bits"
 
-// Sets recycles small sets of GPUs, so that a quiet engine allocates nothing. The zero value is ready.
-type Sets struct{ free [65][][]sched.GPUID }
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Sets recycles sets of GPUs, so that a quiet engine allocates nothing. The zero value is ready.
+type Sets struct {
+	free [65][][]sched.GPUID // by length
+	wide [32][][]sched.GPUID // longer ones, by the power of two that is their capacity
+}
+
+// list returns the list of the sets that one of n GPUs can be made of, and their capacity.
+func (p *Sets) list(n int) (list *[][]sched.GPUID, room int) {
+	if n < len(p.free) {
+		return &p.free[n], n
+	}
+	k := bits.Len(uint(n - 1))
+	return &p.wide[k], 1 << k
+}
 
 // CopyOf returns a copy of set that the caller owns until it recycles it; nil if set is empty.
 func (p *Sets) CopyOf(set []sched.GPUID) []sched.GPUID {
-	n := len(set)
-	if n == 0 {
+	if len(set) == 0 {
 		return nil
 	}
-	if n < len(p.free) {
-		if k := len(p.free[n]); k > 0 {
-			c := p.free[n][k-1]
-			p.free[n] = p.free[n][:k-1]
-			copy(c, set)
-			return c
-		}
+	list, room := p.list(len(set))
+	if k := len(*list); k > 0 {
+		c := (*list)[k-1][:len(set)]
+		*list = (*list)[:k-1]
+		copy(c, set)
+		return c
 	}
-	return append(make([]sched.GPUID, 0, n), set...)
+	return append(make([]sched.GPUID, 0, room), set...)
 }
 
-// Recycle takes a set back, which its owner must not use any more.
+// Recycle takes a set back, of which there must be no other owner, and which is not to be used any more.
 func (p *Sets) Recycle(set []sched.GPUID) {
-	if n := len(set); n > 0 && n < len(p.free) {
-		p.free[n] = append(p.free[n], set)
+	if n := len(set); n > 0 {
+		if list, room := p.list(n); cap(set) >= room {
+			*list = append(*list, set)
+		}
 	}
 }
 
@@ -35,6 +51,11 @@ func (p *Sets) Recycle(set []sched.GPUID) {
 func SameSet(a, b []sched.GPUID) bool {
 	if len(a) != len(b) {
 		return false
+	}
+	for ; len(a) >= 32; a, b = a[32:], b[32:] { // at once
+		if [32]sched.GPUID(a) != [32]sched.GPUID(b) {
+			return false
+		}
 	}
 	for i := range a {
 		if a[i] != b[i] {

@@ -57,6 +57,19 @@ func TestSets(t *testing.T) {
 	if c := p.CopyOf([]sched.GPUID{7, 8, 9}); &c[0] == &b[0] {
 		t.Error("a set was given out twice")
 	}
+	wide := make([]sched.GPUID, 300)
+	for i := range wide {
+		wide[i] = sched.GPUID(i)
+	}
+	c := p.CopyOf(wide)
+	p.Recycle(c)
+	d := p.CopyOf(wide[:257])
+	if &c[0] != &d[0] || !arena.SameSet(d, wide[:257]) || arena.SameSet(d, wide) {
+		t.Error("a wide set is not given out again")
+	}
+	if d[200]++; arena.SameSet(d, wide[:257]) {
+		t.Error("sets are the same that differ in one GPU")
+	}
 	if p.CopyOf(nil) != nil {
 		t.Error("an empty set is not nil")
 	}
