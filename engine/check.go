@@ -45,20 +45,32 @@ func checkConfig(t *sched.Target, batch sched.BatchRange) string {
 
 // checkSet returns what is wrong with giving set to j: order, repeats, unusable GPUs, mixed or unacceptable types.
 func checkSet(v *sched.View, j *sched.Job, set []sched.GPUID) string {
+	first, node, open := sched.TypeID(0), sched.NodeID(sched.None), false
 	for i, g := range set {
 		switch {
 		case g < 0 || int(g) >= len(v.GPUs):
 			return fmt.Sprintf("GPU %d does not exist", g)
 		case i > 0 && g <= set[i-1]:
 			return fmt.Sprintf("GPU %d after %d, want increasing order", g, set[i-1])
-		case !v.Usable(g) && !holds(j, g):
-			return fmt.Sprintf("GPU %d is not usable: node %v", g, v.Nodes[v.GPUs[g].Node].State)
 		}
-		typ := v.Nodes[v.GPUs[g].Node].Spec.Type
-		if !j.Spec.Types.Has(typ) {
+		gpu := &v.GPUs[g]
+		n := &v.Nodes[gpu.Node]
+		if gpu.Node != node {
+			open = n.Open()
+		}
+		if !(open && gpu.Usable()) && !holds(j, g) {
+			return fmt.Sprintf("GPU %d is not usable: node %v", g, n.State)
+		}
+		if gpu.Node == node {
+			continue
+		}
+		node = gpu.Node
+		switch typ := n.Spec.Type; {
+		case !j.Spec.Types.Has(typ):
 			return fmt.Sprintf("GPU %d has type %d, which the job does not accept", g, typ)
-		}
-		if first := v.Nodes[v.GPUs[set[0]].Node].Spec.Type; typ != first {
+		case i == 0:
+			first = typ
+		case typ != first:
 			return fmt.Sprintf("GPU types %d and %d in one gang", first, typ)
 		}
 	}

@@ -64,6 +64,7 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 func (r *run) release(d *sched.Desired) {
 	v := &r.s.view
 	r.verdicts, r.exchanges = r.verdicts[:0], r.exchanges+1
+	r.claims.begin(len(v.GPUs))
 	for i := range d.Jobs {
 		t := &d.Jobs[i]
 		why := checkTarget(v, t, d.Set(t))
@@ -78,7 +79,11 @@ func (r *run) release(d *sched.Desired) {
 		if len(j.Target) == 0 {
 			t.At = sched.AtOnce // nothing to exchange
 		}
-		if t.At == sched.AtOnce {
+		switch {
+		case t.At != sched.AtOnce:
+		case v.ShareLimit == 1:
+			r.claims.leave(j.Target)
+		default:
 			addTenants(v, j.Target, j.Share, j.Trial, -1)
 		}
 	}
@@ -93,10 +98,7 @@ func (r *run) keep(d *sched.Desired) {
 		}
 		t := &d.Jobs[i]
 		j := &v.Jobs[t.Job]
-		r.verdicts[i].keeps = conflict(v, j.Target, j.Share, j.Trial) == ""
-		if r.verdicts[i].keeps {
-			addTenants(v, j.Target, j.Share, j.Trial, 1)
-		}
+		r.verdicts[i].keeps = r.had(j.Target, j.Share, j.Trial, true) == ""
 		t.GPUs.Len, t.Config, t.Want, t.Trial = 0, sched.Config{}, 0, false
 	}
 }
@@ -105,7 +107,7 @@ func (r *run) keep(d *sched.Desired) {
 func (r *run) recount(d *sched.Desired) {
 	v := &r.s.view
 	for i := range d.Jobs {
-		if r.exchanged(d, i) && !r.verdicts[i].keeps {
+		if v.ShareLimit > 1 && r.exchanged(d, i) && !r.verdicts[i].keeps {
 			t := &d.Jobs[i]
 			j := &v.Jobs[t.Job]
 			if len(d.Jobs) > 1 {
@@ -131,14 +133,23 @@ func (r *run) exchanged(d *sched.Desired, i int) bool {
 // take has target i take its GPUs, if they are to be had. That is counted for those that come after it: not for one
 // that is alone.
 func (r *run) take(d *sched.Desired, i int) {
-	v, t, set := &r.s.view, &d.Jobs[i], d.Set(&d.Jobs[i])
-	if why := conflict(v, set, t.Share, t.Trial); why != "" {
+	t, set := &d.Jobs[i], d.Set(&d.Jobs[i])
+	if why := r.had(set, t.Share, t.Trial, len(d.Jobs) > 1); why != "" {
 		r.verdicts[i].why, r.verdicts[i].lost = why, true
-		return
 	}
-	if len(d.Jobs) > 1 {
-		addTenants(v, set, t.Share, t.Trial, 1)
+}
+
+// had says why set cannot be had, or "": then it is, and where it counts for others it is counted.
+func (r *run) had(set []sched.GPUID, share sched.Share, trial, counts bool) (why string) {
+	v := &r.s.view
+	if v.ShareLimit == 1 {
+		if why = r.claims.conflict(v, set); why == "" {
+			r.claims.take(set)
+		}
+	} else if why = conflict(v, set, share, trial); why == "" && counts {
+		addTenants(v, set, share, trial, 1)
 	}
+	return why
 }
 
 // conflict says which GPU of set cannot be had after others took theirs, or "": beyond the limit, or together with one

@@ -99,6 +99,7 @@ type run struct {
 	verdicts  []verdict      // by index in desired.Jobs
 	stamps    []uint32       // by job: the exchange that last named it
 	exchanges uint32
+	claims    claims // of the exchange under way
 	own       sched.Event
 	instant   instant
 }
