@@ -66,6 +66,9 @@ type Recorded struct {
 	// Known is the work of a job from which on it is known how much it is in all: up to there that is
 	// estimated, as for real jobs. Else it is known from the start.
 	Known func(*trace.Job) time.Duration
+	// Apps is how fast applications go by type of GPU, for types that differ; of others, and of what systems know,
+	// Request.Apps says it.
+	Apps map[string]map[string]speedup.App
 	// Slow is how much longer a job takes next to others on a GPU; else as Sharing says.
 	Slow func(j *trace.Job, others []*trace.Job) float64
 }

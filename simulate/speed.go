@@ -102,6 +102,39 @@ func goBy(o *speedup.Oracle, r *sim.Runtime) {
 	}
 }
 
+// byType has jobs of known applications go as fast as those do on GPUs of the type. Where a batch is too large for the
+// memory of a type, it is made of more, smaller ones, and where none is possible it is the best there.
+func (s *Request) byType(o *speedup.Oracle, r *sim.Runtime) {
+	if o == nil || len(s.Recorded.Apps) == 0 {
+		return
+	}
+	type key struct {
+		on sched.TypeID
+		of *speedup.Meter
+	}
+	meters := make(map[key]*speedup.Meter)
+	r.OnType = func(j *trace.Job, t sched.TypeID, c sched.Config, placement []int,
+		done time.Duration) (rate float64, until time.Duration) {
+		m, err := o.Meter(&j.Spec)
+		if m == nil || err != nil {
+			return 0, -1
+		}
+		if app := s.Recorded.Apps[s.Cluster.Types[t]][j.Spec.Model]; app != nil {
+			at := key{t, m}
+			if meters[at] == nil {
+				meters[at] = m.With(app)
+			}
+			m = meters[at]
+		}
+		for _, w := range []speedup.Way{{Batch: int(c.Batch), Accum: int(c.Accum)}, {Batch: int(c.Batch)}, {}} {
+			if rate, until = m.RatePlaced(done, placement, w); rate > 0 {
+				return rate, until
+			}
+		}
+		return m.RatePlaced(done, placement, m.Unbound(done, placement))
+	}
+}
+
 // mixOf returns what jobs of known applications t holds: each application's jobs over the time of the last arrival.
 // Where the trace says how long jobs take, their mean is that.
 func mixOf(t *trace.Trace, o *speedup.Oracle) []speedup.Class {

@@ -32,6 +32,7 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings
 	}
 	b.runtime = s.runtimeOf(set, skewOf(set))
 	goBy(oracle, &b.runtime)
+	s.byType(oracle, &b.runtime)
 	s.mute(&b.runtime)
 	s.Recorded.pace(&b.runtime)
 	s.Caps.slow(&b.runtime)

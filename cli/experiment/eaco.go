@@ -68,7 +68,7 @@ func eacoParts(ctx context.Context, o Options) ([]*eacoPart, error) {
 		}
 		for _, d := range []struct{ name, path string }{{"Philly", "traces/philly/philly_gpu_jobs.csv.gz"},
 			{"Venus", "traces/venus/venus_gpu_jobs.csv.gz"}} {
-			arrivals, err := recordedArrivals(filepath.Join(o.Data, d.path), jobs)
+			arrivals, err := recordedArrivals(filepath.Join(o.Data, d.path), jobs, 8)
 			if err != nil {
 				return nil, err
 			}
@@ -112,20 +112,21 @@ func poissonArrivals(jobs int) func(seed uint64) []sched.Time {
 	}
 }
 
-// recordedArrivals returns a run of as many arrivals of jobs of 8 GPUs, from a place drawn by seed.
-func recordedArrivals(path string, jobs int) (func(seed uint64) []sched.Time, error) {
+// recordedArrivals returns a run of as many arrivals of jobs of so many GPUs, 0 = any number, from a place drawn by
+// seed.
+func recordedArrivals(path string, jobs int, gpus int32) (func(seed uint64) []sched.Time, error) {
 	t, err := trace.Read(path, trace.Options{})
 	if err != nil {
 		return nil, err
 	}
 	var all []sched.Time
 	for i := range t.Jobs {
-		if t.Jobs[i].Spec.GPUs.Want == 8 {
+		if gpus == 0 || t.Jobs[i].Spec.GPUs.Want == gpus {
 			all = append(all, t.Jobs[i].Spec.Submit)
 		}
 	}
 	if len(all) < jobs {
-		return nil, fmt.Errorf("%s: %d jobs of 8 GPUs, want at least %d", path, len(all), jobs)
+		return nil, fmt.Errorf("%s: %d jobs of %d GPUs (0 = any), want at least %d", path, len(all), gpus, jobs)
 	}
 	return func(seed uint64) []sched.Time {
 		from := rand.New(rand.NewPCG(seed, 22)).IntN(len(all) - jobs + 1)

@@ -24,7 +24,6 @@ import (
 type ground struct {
 	Name string
 	Rows []groundRow
-	Why  string // it is not played; "" = it is
 }
 
 // groundRow is a set of worlds in which systems are compared by mean completion time or energy, paired by world.
@@ -117,7 +116,7 @@ func playGrounds(ctx context.Context, all []ground, set allocate.Constants, o Op
 	}
 	var tasks []parallel.Task
 	for i := range all {
-		g := &groundDoc{Name: all[i].Name, NotPlayed: all[i].Why, Rows: []*rowDoc{}}
+		g := &groundDoc{Name: all[i].Name, Rows: []*rowDoc{}}
 		m.Grounds = append(m.Grounds, g)
 		for k := range all[i].Rows {
 			r := &all[i].Rows[k]

@@ -15,10 +15,6 @@ func (m *groundsDoc) text() string {
 		"           95 % intervals by t of logarithms, p after Holm over all rows\n")
 	for _, g := range m.Grounds {
 		fmt.Fprintf(&b, "\n%s: %s", g.Name, g.Verdict)
-		if g.NotPlayed != "" {
-			fmt.Fprintf(&b, ": %s\n", g.NotPlayed)
-			continue
-		}
 		if g.Pooled != nil {
 			fmt.Fprintf(&b, ", %v over all rows", *g.Pooled)
 		}

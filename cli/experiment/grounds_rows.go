@@ -44,8 +44,8 @@ func grounds(data string) []ground {
 		{Name: "elastic", Rows: elasticGround(data)},
 		{Name: "boa", Rows: boaGround(data)},
 		{Name: "eaco", Rows: eacoGround(data)},
-		{Name: "sia", Why: "speeds by type of GPU are not read"},
-		{Name: "neutral", Why: "worth shares no GPUs, and speeds by type of GPU are not read"},
+		{Name: "sia", Rows: siaGround(data)},
+		{Name: "neutral", Rows: neutralGround(data)},
 	}
 }
 

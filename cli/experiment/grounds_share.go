@@ -18,7 +18,7 @@ func eacoGround(data string) []groundRow {
 			if err != nil {
 				return nil, err
 			}
-			return recordedArrivals(full, jobs)
+			return recordedArrivals(full, jobs, 8)
 		}
 	}
 	var rows []groundRow

@@ -102,7 +102,6 @@ func TestGroundsRule(t *testing.T) {
 		{"waits", []*groundDoc{{Rows: []*rowDoc{late}}}, verdictBetter, false, 1},
 		{"missing", []*groundDoc{{Rows: []*rowDoc{rowBy("there", many(.9)...), {Name: "gone", Missing: "no file"}}}},
 			"none: no file", false, 1},
-		{"not played", []*groundDoc{good(), {NotPlayed: "why", Rows: nil}, good()}, verdictBetter, false, 1},
 	} {
 		m := &groundsDoc{Grounds: c.grounds}
 		m.judge()

@@ -9,17 +9,20 @@ import (
 
 	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // pace returns the work that job id does per time as things are, and the work at which that changes by itself, 0 if it
 // does not.
 func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 	j, t, r := &d.attempts.state[id], &d.jobs[id], &d.runtime
-	if r.Speed != nil || r.Slowdown != nil {
+	if r.Speed != nil || r.OnType != nil || r.Slowdown != nil {
 		d.placement = placementOf(d.placement[:0], d.view, j.gpus)
 	}
 	until = -1
-	if r.Speed != nil {
+	if r.OnType != nil {
+		rate, until = r.slowest(d.view, t, j, d.placement)
+	} else if r.Speed != nil {
 		rate, until = r.Speed(t, j.config, d.placement, j.done)
 	}
 	if until < 0 {
@@ -42,6 +45,24 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 		d.broken = inputfile.WrongAsk(fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it "+
 			"would do %v work per time", t.Spec.Name, len(j.gpus), len(d.placement), j.config.Batch, rate))
 		return 1, 0
+	}
+	return rate, until
+}
+
+// slowest returns the least speed of a job on its placement over the types of its GPUs.
+func (r *Runtime) slowest(v *sched.View, t *trace.Job, j *jobState, placement []int) (rate float64,
+	until time.Duration) {
+	last := sched.TypeID(0)
+	for i, g := range j.gpus { // in order, so the GPUs of a node are neighbours
+		on := v.Nodes[v.GPUs[g].Node].Spec.Type
+		if i > 0 && on == last {
+			continue
+		}
+		x, end := r.OnType(t, on, j.config, placement, j.done)
+		if i == 0 || x < rate {
+			rate, until = x, end
+		}
+		last = on
 	}
 	return rate, until
 }

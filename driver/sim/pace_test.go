@@ -156,3 +156,27 @@ func mustCluster(t *testing.T) *cluster.Cluster {
 	}
 	return c
 }
+
+// Ensure that a gang goes as fast as its GPUs of the slowest type let it, and that what is said by type goes before
+// what is said of all.
+func TestOnType(t *testing.T) {
+	by := func(_ *trace.Job, on sched.TypeID, _ sched.Config, placement []int,
+		_ time.Duration) (float64, time.Duration) {
+		return float64(4-3*int(on)) * float64(len(placement)), 0
+	}
+	for gpus, want := range map[sched.GPUID]string{
+		0: "0: started 0 with 0 at 8 from 0; 1: ended 0; ",
+		2: "0: started 0 with 0 at 2 from 0; 4: ended 0; ",
+	} {
+		r := sim.Runtime{OnType: by, Speed: func(*trace.Job, sched.Config, []int, time.Duration) (float64,
+			time.Duration) {
+			return 100, 0
+		}}
+		d := open(t, sim.Options{Runtime: r}, "2x1:a+1x1:b", job(0, 2, 8*time.Second))
+		next(t, d, sched.Never)
+		apply(t, d, start(0, 1, gpus, 1))
+		if got := reported(t, d); got != want {
+			t.Errorf("on %d and 1: got %s, want %s", gpus, got, want)
+		}
+	}
+}

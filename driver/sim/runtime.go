@@ -40,7 +40,12 @@ type Runtime struct {
 	// Speed is the work per time of a job that has done so much, on a placement (the number of GPUs on each of its
 	// nodes), and the work at which it changes next (0 = it does not). nil, or rate 0 and until < 0 = nothing is known
 	// of the job: its GPUs over those it asked for. Rate must be positive; nothing may be kept of placement.
-	Speed func(job *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration)
+	//
+	// OnType is the same where the GPUs are all of a type, and goes before it; nil = Speed. A gang on several types
+	// goes as on the slowest of them.
+	Speed  func(job *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration)
+	OnType func(job *trace.Job, t sched.TypeID, c sched.Config, placement []int, done time.Duration) (rate float64,
+		until time.Duration)
 	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do,
 	// relative to the nominal; nil = 1. It must be positive and keep nothing of v and gpus.
 	Slowdown func(v *sched.View, job *trace.Job, gpus []sched.GPUID, nodes, need int) float64

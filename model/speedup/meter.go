@@ -147,6 +147,22 @@ type Placer interface {
 
 var _ Placer = (*Profile)(nil)
 
+// With returns a Meter that measures the same work by the same progress, but takes speeds from another application, of
+// the same phases.
+func (m *Meter) With(app App) *Meter {
+	o := *m
+	o.app, o.best = app, nil
+	return &o
+}
+
+// Unbound returns the best way to run after so much work on a placement, whatever batch size the job asks for.
+func (m *Meter) Unbound(work time.Duration, placement []int) Way {
+	phase, _ := m.At(work)
+	gpus, nodes := count(placement)
+	w, _ := m.app.Best(phase, gpus, nodes, sched.BatchRange{})
+	return w
+}
+
 // RatePlaced is Rate on an exact placement, the number of GPUs on each node, zeros left out. Only a Placer gives it
 // from others of as many GPUs and nodes.
 func (m *Meter) RatePlaced(work time.Duration, placement []int, w Way) (rate float64, until time.Duration) {
