@@ -165,7 +165,8 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Settings, err = system.LiveDefaults(o.System, o.Settings); err != nil {
+	given := o.Settings
+	if o.Settings, err = system.LiveDefaults(o.System, given); err != nil {
 		return nil, err
 	}
 	s, err := store.Open(o.Dir)
@@ -174,7 +175,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	}
 	disk := &room{dir: o.Dir, log: o.Log}
 	m := &Manager{o: o, room: disk, kept: &keeper{Store: s, dir: o.Dir, before: math.MaxInt64, room: disk}}
-	if err = m.begin(ctx); err == nil {
+	if err = m.begin(ctx, given); err == nil {
 		err = m.giveKnown(ctx)
 	}
 	if err != nil {
@@ -310,8 +311,9 @@ func known(s *host.Start) []device.Device {
 	return list
 }
 
-// begin writes the header of a new log, or checks that of an old one.
-func (m *Manager) begin(ctx context.Context) error {
+// begin writes the header of a new log, or checks that of an old one, which goes on under the defaults with which it
+// started where no more is asked for than given.
+func (m *Manager) begin(ctx context.Context, given map[string]string) error {
 	begun, err := m.kept.Begun()
 	if err != nil {
 		return err
@@ -327,6 +329,11 @@ func (m *Manager) begin(ctx context.Context) error {
 		return m.kept.Begin(h)
 	}
 	h, err := m.kept.logged()
+	if old := m.o; err == nil {
+		if old.Settings, err = system.LiveDefaultsOf(&h, old.System, given); err == nil && old.same(&h) {
+			m.o.Settings = old.Settings
+		}
+	}
 	switch {
 	case err != nil:
 		return err

@@ -50,11 +50,11 @@ func TestEveryRow(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	given := map[string]string{"min_run": "60"}
 	for name, want := range map[string]string{
-		"tiresias-las": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 unsaved:leave]",
-		"pal": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 stragglers:watch " +
+		"tiresias-las": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 priority:classes unsaved:leave]",
+		"pal": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 priority:classes stragglers:watch " +
 			"unsaved:leave]",
-		"packed": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 unsaved:leave]",
-		"eaco":   "map[min_run:60 sleep:inf unsaved:leave]",
+		"packed": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 priority:classes unsaved:leave]",
+		"eaco":   "map[min_run:60 priority:classes sleep:inf unsaved:leave]",
 	} {
 		h := eventlog.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
 		if _, err := manager.System(&h, system.Knowledge{}); err != nil || fmt.Sprint(h.Settings) != want {
@@ -62,8 +62,9 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	h := eventlog.Header{System: "gandiva", GPUs: 4, NodeGPUs: 4}
-	if _, err := manager.System(&h, system.Knowledge{}); err != nil || len(h.Settings) > 0 {
-		t.Errorf("gandiva: %v, %v, want none", h.Settings, err)
+	if _, err := manager.System(&h, system.Knowledge{}); err != nil ||
+		fmt.Sprint(h.Settings) != "map[priority:classes]" {
+		t.Errorf("gandiva: %v, %v, want the key of all systems alone", h.Settings, err)
 	}
 	if len(given) != 1 {
 		t.Errorf("what was given becomes %v", given)

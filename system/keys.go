@@ -44,7 +44,7 @@ var (
 	Priority  = key.Choice("priority", PriorityOwn,
 		"priorities of jobs: own = as the system has them, classes = who waits goes by priority first, then by the "+
 			"system's own order, ignore = they play no part",
-		PriorityOwn, PriorityClasses, PriorityIgnored)
+		PriorityOwn, PriorityClasses, PriorityIgnored).LivesSince(3, PriorityClasses)
 	PriorityAge = key.Seconds("priority_age", formatted(DefaultAge.Seconds()),
 		"priority=classes: seconds of waiting that lift a job by a class, a hundred times at most; 0 = none do")
 	PriorityPreempts = key.Switch("yes", "no", "priority_preempts", "no",

@@ -41,6 +41,18 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 	return liveDefaults(name, settings, 0)
 }
 
+// protects is the schema whose new keys have jobs keep their work: any manager has them, also of a log of before.
+const protects = 2
+
+// LiveDefaultsOf is LiveDefaults for a manager that goes on with the log that starts with h: other keys that were not
+// known yet when it started are as if they were not.
+func LiveDefaultsOf(h *eventlog.Header, name string, settings map[string]string) (map[string]string, error) {
+	if h.Since == 0 {
+		return liveDefaults(name, settings, 0)
+	}
+	return liveDefaults(name, settings, max(h.Since, protects))
+}
+
 // Alike reports whether settings mean the same as those of a header of real jobs: keys that were not known yet when its
 // log started may be missing there where they have the default of simulations, as it was then, or, of a run that is
 // taken up again, that of real jobs.

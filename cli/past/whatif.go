@@ -151,7 +151,7 @@ func candidates(h *History, infos []*system.Info,
 	for i, info := range infos {
 		set := settings[i]
 		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
-			if set, err = system.LiveDefaults(info.Name, set); err != nil {
+			if set, err = system.LiveDefaultsOf(&h.Header, info.Name, set); err != nil {
 				return nil, false, err
 			}
 		}
