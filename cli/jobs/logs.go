@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager/kept"
+	"github.com/trainyard/trainyard/manager/store"
 )
 
 // logsFlags are the flags of logs as given.
@@ -110,10 +111,15 @@ func (f *logsFlags) removed(cmd *cobra.Command, c *api.Client, job string, attem
 		return err
 	}
 	path := shim.State(info.State).RunDir(int32(doc.ID), int32(attempt)).Output()
-	if _, failed := os.Stat(path); errors.Is(failed, fs.ErrNotExist) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "-- what %s wrote was removed (`trainyard clean`, `serve --keep`)\n",
-			client.JobTitle(&doc))
+	if _, failed := os.Stat(path); !errors.Is(failed, fs.ErrNotExist) {
+		return nil
 	}
+	why := "was removed (`trainyard clean`, `serve --keep`)"
+	ended, bad := time.Parse(time.RFC3339Nano, doc.Ended)
+	if bad == nil && ended.Before(store.RestoredAsOf(info.State)) {
+		why = "is not here: the folder was restored from a backup, which has no outputs; look where it ran"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "-- what %s wrote %s\n", client.JobTitle(&doc), why)
 	return nil
 }
 

@@ -50,9 +50,10 @@ func (p *patient) devices() []finding {
 
 // todo is what to do about a GPU, by its state.
 var todo = map[string]string{
-	"foreign":     "end these processes, or have them run as jobs; it is used again once they are gone",
-	"stuck":       "end what holds its memory; if nothing does, `nvidia-smi --gpu-reset` or a restart of the machine",
-	"missing":     "look for NVRM and Xid in dmesg; it may need a reset, or another cable",
+	"foreign": "end these processes, or have them run as jobs; it is used again once they are gone",
+	"stuck":   "end what holds its memory; if nothing does, `nvidia-smi --gpu-reset` or a restart of the machine",
+	"missing": "look for NVRM and Xid in dmesg: it may need a reset, or another cable; a CPU slot comes back by " +
+		"`serve --slots`",
 	"quarantined": "look into the output of the jobs that failed on it; it is tried again after a while",
 }
 

@@ -14,7 +14,7 @@ type attempts struct {
 	live  []sched.JobID // with an attempt, in no particular order
 	over  int           // jobs that finished or were cancelled while they ran
 	idle  int           // attempts in a row that ended before they did any work
-	vain  int           // attempts in a row, since the last arrival, that were stopped and kept nothing of their work
+	vain  int           // attempts in a row, since the last arrival, that did work and kept nothing of it
 }
 
 // jobState is the truth about one job.
@@ -64,8 +64,9 @@ func (a *attempts) remove(id sched.JobID) {
 
 // Bounds of a simulation that goes in circles and is given up.
 const (
-	maxIdle = 100_000 // attempts in a row that end without any work done
-	maxVain = 1000    // attempts in a row that keep nothing, for each job that is not done; at least maxIdle in all
+	maxIdle   = 100_000 // attempts in a row that end without any work done
+	maxVain   = 100     // attempts in a row that keep nothing, for each job that is not done; at least leastVain in all
+	leastVain = 10_000
 )
 
 // circles returns why the simulation goes on for ever, nil if nothing shows that it does. known is how many jobs have
@@ -75,7 +76,7 @@ func (a *attempts) circles(known int) error {
 	case a.idle > maxIdle:
 		return inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs "+
 			"preempt each other faster than they restart; set min_run above restart_overhead", a.idle))
-	case a.vain > max(maxIdle, maxVain*(known-a.over)):
+	case a.vain > max(leastVain, maxVain*(known-a.over)):
 		return inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped and had saved nothing: jobs that "+
 			"lose all work at each stop never end so; set unsaved=leave, or min_run", a.vain))
 	}

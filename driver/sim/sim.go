@@ -296,6 +296,7 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 	j := &d.attempts.state[id]
 	if d.attempts.idle++; work > j.before {
 		d.attempts.idle = 0
+		d.attempts.vain++
 	}
 	dst = d.leave(id, dst)
 	if d.jobs[id].Saves == trace.LosesWork && o != sched.Finished {
@@ -304,7 +305,7 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 				Code: sched.SavedNothing})
 		}
 	}
-	if d.attempts.vain++; work > j.before || o == sched.Finished {
+	if work > j.before || o == sched.Finished {
 		d.attempts.vain = 0
 	}
 	j.done, j.phase, j.gpus = work, idle, nil
