@@ -95,6 +95,13 @@ func Leaves(h *eventlog.Header) sched.Unsaved {
 	return sched.UnsavedOf(h.Settings)
 }
 
+// StopsAny reports whether the system of h may stop any job for others, whatever is known of it and its user says.
+func StopsAny(h *eventlog.Header) bool {
+	info, err := Named(h.System)
+	return err == nil && !info.Stays && info.CommonKeys().Find(Unsaved.Name) != nil &&
+		sched.UnsavedOf(h.Settings) == sched.StopUnsaved
+}
+
 // ProvisioningKeys returns those of Provisioning that are for this system.
 func (i *Info) ProvisioningKeys() key.List {
 	keys := slices.Clone(Provisioning)

@@ -301,3 +301,19 @@ func TestHeap(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that the load that a generator says is that of the jobs it writes.
+func TestGeneratorOfferedLoad(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		g, err := Like("philly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Seed, g.Jobs, g.Load, g.GPUs = seed, 300, 1.2, 128
+		want := Describe(Generate(g)).OfferedLoad(128)
+		if got := g.OfferedLoad(); math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("seed %d: %v, want %v as of the trace", seed, got, want)
+		}
+	}
+}

@@ -31,6 +31,25 @@ func (g Generator) WriteCSV(w io.Writer) error {
 	return nil
 }
 
+// OfferedLoad returns how many times what GPUs can do the jobs of All offer, as Summary.OfferedLoad does: near Load
+// where there are many. It draws them once more. It panics with the text of Validate if g is wrong.
+func (g Generator) OfferedLoad() float64 {
+	s := newSource(g)
+	s.begin()
+	var sum Summary
+	var d draft
+	for i := range g.Jobs {
+		s.next(&d)
+		if i == 0 {
+			sum.First = sched.Time(d.submit)
+		}
+		sum.Last = sched.Time(d.submit)
+		sum.GPUTime += sched.GPUSeconds(float64(s.mix[d.width].GPUs) * d.duration.Seconds())
+	}
+	sum.Span = sum.Last.Sub(sum.First)
+	return sum.OfferedLoad(g.GPUs)
+}
+
 // header appends the columns that the jobs have.
 func (g Generator) header(b []byte) []byte {
 	b = append(b, "job_id,submit_s,num_gpus,duration_s"...)

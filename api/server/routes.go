@@ -436,18 +436,16 @@ func leaves(h Host) sched.Unsaved {
 // there is no time to look.
 func note(ctx context.Context, h Host, unit string, jobs []api.Estimate) {
 	header := h.Header()
-	leave, ranks := system.Leaves(&header), system.LooksAtPriority(&header)
-	if leave == sched.StopUnsaved && ranks {
-		return
-	}
+	leave, stops, ranks := system.Leaves(&header), system.StopsAny(&header), system.LooksAtPriority(&header)
 	_ = h.Look(ctx, func(v *sched.View) {
 		for i := range jobs {
 			id := jobs[i].ID
 			if id < 0 || id >= len(v.Jobs) {
 				continue
 			}
-			if leave != sched.StopUnsaved {
-				jobs[i].Notes = text.Left(&v.Jobs[id], leave, unit)
+			jobs[i].Notes = text.Left(&v.Jobs[id], leave, unit)
+			if stops {
+				jobs[i].Notes = text.StoppedAllTheSame(&v.Jobs[id])
 			}
 			if !ranks {
 				jobs[i].Notes = append(jobs[i].Notes, text.Unranked(&v.Jobs[id], header.System)...)

@@ -44,8 +44,8 @@ func newExperiment() *cobra.Command {
 				}
 				return term.WriteText(out, experimentList(Experiments, term.WidthOf(out)))
 			}
-			if o.Seeds < 0 {
-				return term.Usagef("--seeds %d, want a number >= 0", o.Seeds)
+			if o.Seeds < 1 && cmd.Flags().Changed("seeds") {
+				return term.Usagef("--seeds %d, want a number >= 1", o.Seeds)
 			}
 			e, err := experimentNamed(args[0])
 			if err != nil {

@@ -177,7 +177,11 @@ func editor(cmd *cobra.Command, doc *api.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	keys, err := differing(was, edited)
+	keys, gone, err := differing(was, edited)
+	if len(gone) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: a deleted line changes nothing; give a key another value, as "+
+			"time_limit: none\n", strings.Join(gone, ", "))
+	}
 	if err == nil && keys == "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing is changed")
 	}
@@ -233,15 +237,16 @@ func inEditor(ctx context.Context, text string, in io.Reader, out, errs io.Write
 	return string(b), err
 }
 
-// differing returns the keys of a text that are not, or otherwise, in a list, as a mapping; "" = none.
-func differing(was yaml.MapSlice, text string) (string, error) {
+// differing returns the keys of a text that are not, or otherwise, in a list, as a mapping; "" = none. gone are those
+// that the text lacks.
+func differing(was yaml.MapSlice, text string) (keys string, gone []string, _ error) {
 	var old, now map[string]any
 	first, err := yaml.Marshal(was)
 	if failed := errors.Join(err, yaml.Unmarshal(first, &old)); failed != nil {
-		return "", failed
+		return "", nil, failed
 	}
 	if err = yaml.Unmarshal([]byte(text), &now); err != nil {
-		return "", term.Malformed(fmt.Errorf("edit: %w; nothing is changed", err))
+		return "", nil, term.Malformed(fmt.Errorf("edit: %w; nothing is changed", err))
 	}
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(now)) {
@@ -249,5 +254,10 @@ func differing(was yaml.MapSlice, text string) (string, error) {
 			fmt.Fprintf(&b, "%s: %s\n", quotedJSON(key), quotedJSON(now[key]))
 		}
 	}
-	return b.String(), nil
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		if _, kept := now[key]; !kept {
+			gone = append(gone, key)
+		}
+	}
+	return b.String(), gone, nil
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,8 +33,12 @@ func TestShownKeys(t *testing.T) {
 			old := now[strings.Index(now, key+":"):]
 			now = strings.Replace(now, old[:strings.IndexByte(old, '\n')], edit, 1)
 		}
-		if keys, err := differing(was, now); err != nil || keys != want {
-			t.Errorf("%s: %q, %v, want %q", edit, keys, err, want)
+		if keys, gone, err := differing(was, now); err != nil || keys != want || gone != nil {
+			t.Errorf("%s: %q, %v, %v, want %q", edit, keys, gone, err, want)
 		}
+	}
+	now := strings.Replace(string(text), "grace: 30s\n", "", 1)
+	if keys, gone, err := differing(was, now); err != nil || keys != "" || !slices.Equal(gone, []string{"grace"}) {
+		t.Errorf("a deleted line: %q, %v, %v, want it named", keys, gone, err)
 	}
 }

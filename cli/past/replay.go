@@ -46,7 +46,8 @@ recorded one, byte for byte. The log is that of --events-out, of a run of real
 processes or of a simulation under a system that needs no knowledge of the
 future. Where the system was changed on the way, the last one decides again what
 it decided; what others decided before is taken as it stands. A log of several
-parts, as trainyard-kube --log writes them, is replayed part by part.`,
+parts, as trainyard-kube --log writes them, is replayed part by part. LOG - is
+the standard input.`,
 		Example: `  trainyard run jobs.yaml --events-out log.jsonl && trainyard replay log.jsonl`,
 		Args:    term.Exactly("LOG.jsonl"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args[0]) },
@@ -62,6 +63,9 @@ parts, as trainyard-kube --log writes them, is replayed part by part.`,
 }
 
 func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
+	if path == "-" {
+		path = "/dev/stdin"
+	}
 	if err := f.report.CheckInput(term.PathUse{What: "log", Path: path}); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (f *Own) Run(cmd *cobra.Command, args []string, w client.Work) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
 	header := m.Header()
-	f.warn(cmd, o.Jobs, system.Leaves(&header))
+	f.warn(cmd, o.Jobs, &header)
 	if !m.Resumed() {
 		f.work.Warn(cmd, o.Jobs.Jobs)
 	}
@@ -123,18 +123,25 @@ func resumedText(rows []host.Row, jobs int, dir string) string {
 }
 
 // warn says what a job file asks for and no one sees to.
-func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, leave sched.Unsaved) {
+func (f *Own) warn(cmd *cobra.Command, jobs *jobfile.File, h *eventlog.Header) {
 	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool {
 		return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0
 	})
 	if f.work.Quiet {
 		return
 	}
-	left := 0
+	left, against, leave := 0, 0, system.Leaves(h)
 	for i := range jobs.Jobs {
 		if s := &jobs.Jobs[i].Spec; leave.Protects(&sched.Job{Spec: s, Evidence: sched.DeclaredBy(s)}) {
 			left++
 		}
+		if jobs.Jobs[i].Spec.Preempt == sched.NeverPreempt {
+			against++
+		}
+	}
+	if against > 0 && len(jobs.Jobs) > 1 && system.StopsAny(h) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %d of %s may be stopped for others although they say preemptible: "+
+			"false, which plays no part under unsaved=stop\n", against, term.Counted(len(jobs.Jobs), "job"))
 	}
 	if left > 0 && len(jobs.Jobs) > 1 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %d of %s will not be stopped for others until they are "+

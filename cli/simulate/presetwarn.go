@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -105,6 +106,31 @@ func (c *comparison) priorityWarning() []string {
 	}
 	return []string{fmt.Sprintf("%s: job %d: priority %d, worth counts those beyond %d as %[4]d, and below -%[4]d as "+
 		"-%[4]d", c.shared.From.Trace, i, jobs[i].Spec.Priority, most)}
+}
+
+// preemptWarning says that jobs ask not to be stopped for others, at which systems set to unsaved=stop do not look;
+// nil: no warning.
+func (c *comparison) preemptWarning() []string {
+	if c.shared.Preset != "" || !slices.ContainsFunc(c.runs, func(r systemRun) bool {
+		return system.StopsAny(&eventlog.Header{System: r.request.System, Settings: r.request.Settings})
+	}) {
+		return nil
+	}
+	n := 0
+	for i := range c.shared.Trace.Jobs {
+		if c.shared.Trace.Jobs[i].Spec.Preempt == sched.NeverPreempt {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	says := "say"
+	if n == 1 {
+		says = "says"
+	}
+	return []string{fmt.Sprintf("%s: %s %s preemptible=false, which plays no part under unsaved=stop; "+
+		"--set '*.unsaved=leave' obeys it, as serve does", c.shared.From.Trace, term.Counted(n, "job"), says)}
 }
 
 // rigidWarning says that profiles of widths were given for jobs that take one width each; nil: no warning.

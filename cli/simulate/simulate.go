@@ -367,7 +367,7 @@ func (c *comparison) warn(stderr io.Writer) {
 		fmt.Fprintf(stderr, "trainyard: warning: %s: %s\n", c.shared.From.Trace, w)
 	}
 	warnings := slices.Concat(c.presetWarnings(), c.rigidWarning(), c.kindsWarning(), c.suffixWarning(),
-		c.priorityWarning())
+		c.priorityWarning(), c.preemptWarning())
 	for _, w := range warnings {
 		fmt.Fprintln(stderr, "trainyard: warning:", w)
 	}

@@ -217,9 +217,13 @@ func update(ctx context.Context, c *api.Client, args []string) error {
 func valueOf(name, value string) (any, error) {
 	switch keysOf[name] {
 	case "time_limit":
+		if slices.Contains([]string{"unlimited", "infinite", "-1"}, strings.ToLower(value)) {
+			return "none", nil
+		}
 		most, err := task.ParseSlurmTime(value)
 		if err != nil {
-			return nil, term.Usagef("scontrol update: TimeLimit=%s, want minutes, HH:MM:SS or D-HH:MM:SS",
+			return nil, term.Usagef("scontrol update: TimeLimit=%s, want minutes, HH:MM:SS, D-HH:MM:SS or "+
+				"UNLIMITED",
 				term.ShellWord(value))
 		}
 		return map[string]any{"max": most.String(), "each": true}, nil

@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -53,6 +54,11 @@ of more.`,
 			if errors.Is(err, context.Canceled) {
 				return &term.CodedError{Code: term.ExitInterrupted,
 					Err: errors.New("interrupted; the trace is not whole")}
+			}
+			if err == nil && g.Load > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: these %s offer %.3g times what the %s can do, --load asks "+
+					"for %.3g: the more jobs, the closer\n", term.Counted(g.Jobs, "job"), g.OfferedLoad(),
+					term.Counted(g.GPUs, "GPU"), g.Load)
 			}
 			return err
 		},

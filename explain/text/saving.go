@@ -95,6 +95,16 @@ func Unranked(j *sched.Job, system string) (notes []string) {
 	return []string{fmt.Sprintf("has priority %d, at which %s does not look", j.Spec.Priority, system)}
 }
 
+// StoppedAllTheSame says of j, whose user wants that it is not stopped for others, that a system which stops any job
+// may do so; nothing of others.
+func StoppedAllTheSame(j *sched.Job) (notes []string) {
+	if j.Spec.Preempt != sched.NeverPreempt {
+		return nil
+	}
+	return []string{"may be stopped for others although it says preemptible: false, which plays no part " +
+		"under unsaved=stop"}
+}
+
 // Left says what a submitter may not expect: that j is not stopped for others, or not resized. unit is what it holds:
 // GPU or slot.
 func Left(j *sched.Job, leave sched.Unsaved, unit string) (notes []string) {

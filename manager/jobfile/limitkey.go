@@ -9,11 +9,14 @@ import (
 	"github.com/trainyard/trainyard/internal/strictyaml"
 )
 
-// timeLimit reads how long a job may run: a time, or a mapping that says more.
+// timeLimit reads how long a job may run: a time, none, or a mapping that says more.
 func (r *reader) timeLimit(key string, n ast.Node, t *task.Task) {
 	t.TimeLimit, t.TimeWarn, t.TimeEach = 0, 0, false
 	limit := func(dst *time.Duration) func(string, ast.Node) {
 		return duration(r, dst, 1, task.MaxLimit, "more than 0s and at most 8760h")
+	}
+	if word, plain := strictyaml.Plain(n); plain && word == "none" {
+		return
 	}
 	if _, ok := n.(*ast.MappingNode); !ok {
 		limit(&t.TimeLimit)(key, n)
