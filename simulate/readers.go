@@ -87,7 +87,7 @@ func ReadApps(path string) (map[string]speedup.App, error) {
 	if isPollux(path) {
 		return apps, readPollux(path, apps)
 	}
-	if kinds, err := fs.Glob(os.DirFS(path), "*/placements-*.csv"); err == nil && len(kinds) > 0 {
+	if kinds, bad := fs.Glob(os.DirFS(path), "*/placements-*.csv"); bad == nil && len(kinds) > 0 {
 		return nil, inputfile.WrongAsk(fmt.Errorf("profiles: %s: %s and the like are of one type of GPU each, want "+
 			"placements.csv and scalability.csv next to them: times by type are not read", path, kinds[0]))
 	}

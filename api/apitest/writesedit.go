@@ -24,8 +24,8 @@ func (s editSuite) edit(t *testing.T) {
 		!slices.Equal(doc.Now, []string{"grace", "model"}) {
 		t.Errorf("%+v, %v", doc, err)
 	}
-	if j, err := s.Client.Job(t.Context(), job); err != nil || j.Keys == nil || j.Keys.Grace != "7s" {
-		t.Errorf("%+v, %v, want keys with the grace of 7s", j, err)
+	if j, bad := s.Client.Job(t.Context(), job); bad != nil || j.Keys == nil || j.Keys.Grace != "7s" {
+		t.Errorf("%+v, %v, want keys with the grace of 7s", j, bad)
 	}
 	for _, keys := range []string{"", "[]", "{model: x, colour: red}", "{name: other}", "{grace: 0s}",
 		"{command: []}"} {

@@ -30,8 +30,9 @@ func TestShownKeys(t *testing.T) {
 		"max: 3h": `"time_limit": {"each":true,"max":"3h"}` + "\n"} {
 		now := string(text)
 		if key, _, some := strings.Cut(edit, ":"); some {
-			old := now[strings.Index(now, key+":"):]
-			now = strings.Replace(now, old[:strings.IndexByte(old, '\n')], edit, 1)
+			_, old, _ := strings.Cut(now, key+":")
+			old, _, _ = strings.Cut(old, "\n")
+			now = strings.Replace(now, key+":"+old, edit, 1)
 		}
 		if keys, gone, err := differing(was, now); err != nil || keys != want || gone != nil {
 			t.Errorf("%s: %q, %v, %v, want %q", edit, keys, gone, err, want)
