@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -54,7 +55,8 @@ func (w *waits) meet(v *sched.View, waiter string, x jobfile.Existing) error {
 	return nil
 }
 
-// named returns the jobs of a name: a number, a name, or a task of an array. The first task names its array.
+// named returns the jobs of a name: a number, a name, or a task of an array. The first task names its array, and so
+// does the name that its tasks have in common, where no job has it: the latest array of that name.
 func (w *waits) named(v *sched.View, name string) []sched.JobID {
 	if first, index, task := sched.ParseTask(name); task {
 		if id, known := v.Task(first, index); known {
@@ -62,20 +64,41 @@ func (w *waits) named(v *sched.View, name string) []sched.JobID {
 		}
 	}
 	n, bad := strconv.ParseUint(name, 10, 31)
-	id, known := sched.JobID(n), bad == nil
+	id, whole := sched.JobID(n), bad == nil
+	known := whole
 	if !known {
 		id, known = w.m.Board().Find(name)
+	}
+	if !known {
+		id, known = arrayNamed(v, name)
+		whole = known
 	}
 	if !known || int(id) >= len(v.Jobs) {
 		return nil
 	}
 	ids := []sched.JobID{id}
-	if end, array := v.Tasks(id); array && bad == nil {
+	if end, array := v.Tasks(id); array && whole {
 		for id++; id < end; id++ {
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// arrayNamed returns the first task of the latest array of a name; false if none has it.
+func arrayNamed(v *sched.View, name string) (first sched.JobID, found bool) {
+	for id := sched.JobID(len(v.Jobs)) - 1; id >= 0; id-- {
+		spec := v.Jobs[id].Spec
+		a := &spec.Ties.Array
+		if a.Size == 0 {
+			continue
+		}
+		id = a.First(id)
+		if index, is := strings.CutPrefix(spec.Name, name+"_"); is && index == strconv.Itoa(int(a.Index)) {
+			return id, true
+		}
+	}
+	return sched.None, false
 }
 
 // meets returns why a job can no longer end as another wants.

@@ -90,7 +90,19 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 		}
 		err = nil
 	}
+	l.notEarly(f.Jobs)
 	return f, err
+}
+
+// notEarly has no quantile of a start that is to come lie before the time from which the job may start.
+func (l *look) notEarly(list []Estimate) {
+	for i := range list {
+		e := &list[i]
+		if from := l.v.Job(e.Job).NotBefore; e.Start.P90 > l.v.Now {
+			e.Start = notBefore(e.Start, Span{P10: from, P50: from, P90: from})
+			e.End = notBefore(e.End, e.Start)
+		}
+	}
 }
 
 // withPlanned returns v with jobs that wait, as copies.
@@ -102,7 +114,7 @@ func withPlanned(v *sched.View, planned []*sched.JobSpec) *sched.View {
 	all.Jobs = slices.Clone(v.Jobs)
 	for _, spec := range planned {
 		all.Jobs = append(all.Jobs, sched.Job{Spec: spec, State: sched.Waiting, Arrived: v.Now, FirstStart: sched.None,
-			LastStart: sched.None})
+			LastStart: sched.None, NotBefore: spec.NotBef})
 	}
 	return &all
 }
@@ -343,10 +355,10 @@ func (l *look) sum(d *drawn, open bool) (list []Estimate) {
 	return list
 }
 
-// notBefore returns the end of a job that starts so: no quantile of it lies before that of the start.
-func notBefore(end, start Span) Span {
-	end.P10, end.P50, end.P90 = max(end.P10, start.P10), max(end.P50, start.P50), max(end.P90, start.P90)
-	return end
+// notBefore returns s with no quantile before that of a time which comes first, as the end of a job behind its start.
+func notBefore(s, first Span) Span {
+	s.P10, s.P50, s.P90 = max(s.P10, first.P10), max(s.P50, first.P50), max(s.P90, first.P90)
+	return s
 }
 
 // alone says of jobs what is beyond the past as if no one else came, where others were to be taken in: how they come is

@@ -237,6 +237,33 @@ func TestOpenWorld(t *testing.T) {
 	}
 }
 
+// Ensure that no quantile of the start of a job lies before the time from which it may start, nor one of its end,
+// be it there or planned, with few draws or many, and where nothing is known of what it waits for.
+func TestNoStartTooEarly(t *testing.T) {
+	const from = sched.Time(40e9)
+	_, m := twoJobs(t, "fifo", func(jobs []trace.Job) { jobs[1].Spec.NotBef = from })
+	planned := []*sched.JobSpec{{Name: "c", GPUs: sched.Rigid(1), NotBef: from}}
+	for _, w := range []*whatif.Work{lasted(12), lasted(60), {}} {
+		for _, draws := range []int{1, 5, 20} {
+			f, err := m.Forecast(t.Context(), w, whatif.ForecastOptions{Draws: draws, Planned: planned, Others: true,
+				Horizon: 1e6 * time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := f.Of(0); e.Start.P90 != 0 {
+				t.Errorf("%+v, want it to have started at 0", e)
+			}
+			for job := sched.JobID(1); job < 3; job++ {
+				e := f.Of(job)
+				if s := e.Start; s.P10 < from || s.P50 < s.P10 || s.P90 < s.P50 || e.End.P10 < s.P10 ||
+					e.End.P50 < s.P50 || e.End.P90 < s.P90 {
+					t.Errorf("%d draws: %+v, want no time before 40 s, in order", draws, e)
+				}
+			}
+		}
+	}
+}
+
 // lasted is what is known of work where one job finished, after so many seconds.
 func lasted(seconds float64) *whatif.Work {
 	e, err := dist.NewEmpirical([]float64{seconds})

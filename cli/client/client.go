@@ -53,6 +53,15 @@ func ApiError(err error) error {
 	return err
 }
 
+// Mistake gives an error of a request that is made of flags and arguments alone its exit code: where it was not
+// understood, that is a mistake in the command, as no file was in it.
+func Mistake(err error) error {
+	if errors.Is(err, api.ErrMalformed) {
+		return term.Usage(err)
+	}
+	return err
+}
+
 // When returns a time of a document for people: the time of day, with its date unless that is today.
 func When(text string, now time.Time) string {
 	t, err := time.Parse(time.RFC3339Nano, text)

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -63,6 +64,9 @@ func (f *batchRoom) contradicts(fs *pflag.FlagSet) error {
 		if len(given) == 1 && fs.Lookup(given[0][2:]).Value.String() == "" {
 			return fmt.Errorf("%s \"\", want %s", given[0], roomWanted[list[0]])
 		}
+	}
+	if fs.Changed("array") && fs.Lookup("array").Value.String() == "" {
+		return errors.New(`--array "": invalid job array specification, want numbers, as in 0-7 or 1,3,5-9:2`)
 	}
 	return nil
 }

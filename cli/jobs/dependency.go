@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // dependencies are the words of --dependency of sbatch that are known, and how a job must end that waits so.
@@ -15,6 +16,9 @@ var dependencies = map[string]string{"afterany": jobfile.AfterAny, "afterok": jo
 func (f *batchFlags) waits(job map[string]any) error {
 	if f.after == "" {
 		return nil
+	}
+	if strings.Contains(f.after, "?") {
+		return fmt.Errorf("--dependency %s: a ? is not known here, want commas: all that they part must hold", f.after)
 	}
 	var list []string
 	for _, part := range strings.Split(f.after, ",") {
@@ -29,7 +33,7 @@ func (f *batchFlags) waits(job map[string]any) error {
 				"singleton, as in afterok:3:4", f.after, word)
 		}
 		for _, number := range strings.Split(numbers, ":") {
-			if !jobfile.IsNumber(number) {
+			if _, _, task := sched.ParseTask(number); !task && !jobfile.IsNumber(number) {
 				return fmt.Errorf("--dependency %s: job %q, want its number, as in afterok:3:4", f.after, number)
 			}
 			list = append(list, how+":"+number)

@@ -96,13 +96,10 @@ func editOne(cmd *cobra.Command, c *api.Client, job, keys string, named []string
 		return err
 	}
 	doc, err := api.EditsOf(c).Edit(cmd.Context(), job, seen, api.Edit{Keys: keys})
-	switch {
-	case errors.Is(err, api.ErrMalformed):
-		return &term.CodedError{Code: term.ExitUsage, Err: err}
-	case err == nil:
+	if err == nil {
 		fmt.Fprint(cmd.ErrOrStderr(), editText(&doc, named))
 	}
-	return err
+	return client.Mistake(err)
 }
 
 // editText says what holds from when on.

@@ -2,12 +2,14 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
@@ -61,6 +63,15 @@ place before another's job, takes the role admin, or serve --user-priority.
 	cmd.Flags().StringVar(&p.Above, "above", "", "before `OTHER`, by number or name")
 	cmd.Flags().StringVar(&p.Below, "below", "", "behind `OTHER`, by number or name")
 	which.define(cmd)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		unknown := (*pflag.NotExistError)(nil)
+		if errors.As(err, &unknown) && jobfile.IsNumber(unknown.GetSpecifiedShortnames()) {
+			n := unknown.GetSpecifiedShortnames()
+			return term.Usagef("priority: -%s, want a number below 0 behind --, as in `trainyard priority JOB -- -%s`",
+				n, n)
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	return cmd
 }
 
@@ -73,7 +84,7 @@ func prioritize(cmd *cobra.Command, c *api.Client, job string, p api.Priority, n
 	}
 	doc, err := api.EditsOf(c).Prioritize(cmd.Context(), job, p)
 	if err != nil {
-		return err
+		return client.Mistake(err)
 	}
 	said := strings.Join(doc.Notes, "; ")
 	if said == "" {

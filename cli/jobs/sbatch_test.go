@@ -85,35 +85,38 @@ func TestSbatch(t *testing.T) {
 // Ensure that what cannot be done is refused, with what is wanted.
 func TestSbatchRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"--dependency=after:3":            "after is not known here",
-		"--dependency=afterok":            `job "", want its number`,
-		"--dependency=afterok:a":          `job "a", want its number`,
-		"-N 2":                            "--nodes 2, want 1",
-		"--gpus=0":                        "0 GPUs, want a number > 0",
-		"--gres=gpu:many":                 "many GPUs, want a number > 0",
-		"--time=soon":                     "--time soon, want minutes, HH:MM:SS",
-		"--time=0":                        "--time 0, want",
-		"--signal=USR1@soon":              "want [B:]SIG@SECONDS",
-		"--signal=KILL@5":                 "KILL",
-		"--array=5-1":                     `--array "5-1", want numbers`,
-		"--array=0-9999999":               "want numbers",
-		"--array=0-3%0":                   "want numbers",
-		"--mem=":                          `--mem "", want a size`,
-		"--mem=4x":                        "--mem 4x, want a size",
-		"--mem-per-cpu=1.5G":              "--mem-per-cpu 1.5G, want a size",
-		"--mem=1 --mem-per-gpu=":          "--mem next to --mem-per-gpu, want one of them",
-		"-c 0":                            "--cpus-per-task 0, want a number from 1",
-		"--cpus-per-gpu=-1":               "--cpus-per-gpu -1, want a number from 1",
-		"-c 2 --cpus-per-gpu=2":           "--cpus-per-task next to --cpus-per-gpu, want one of them",
-		"--gpus-per-task=none":            "none GPUs, want a number > 0",
-		"-b now+9000000000":               "want a time within a year",
-		"-b now+9223372036854775807weeks": "want a time as now+1hour",
-		"--gres=tpu:2":                    "--gres tpu:2, want gpu, gpu:N or gpu:TYPE:N",
-		"--gres=gpu:1,gpux:2":             "--gres gpux:2, want gpu",
-		"--gpus=99999999":                 "train.sh: --gpus 99999999: gpus 99999999, want a whole number from 1",
-		"--signal=FOO@5":                  "train.sh: --signal FOO@5: checkpoint signal \"FOO\", want one of",
-		"--hetjob":                        ":1: #SBATCH --hetjob: not understood",
-		"train.py":                        "not understood",
+		"--dependency=after:3":             "after is not known here",
+		"--dependency=afterok":             `job "", want its number`,
+		"--dependency=afterok:a":           `job "a", want its number`,
+		"--dependency=afterok:3_x":         `job "3_x", want its number`,
+		"--dependency=afterok:3?afterok:4": "a ? is not known here, want commas",
+		"--array=":                         `--array "": invalid job array specification, want numbers`,
+		"-N 2":                             "--nodes 2, want 1",
+		"--gpus=0":                         "0 GPUs, want a number > 0",
+		"--gres=gpu:many":                  "many GPUs, want a number > 0",
+		"--time=soon":                      "--time soon, want minutes, HH:MM:SS",
+		"--time=0":                         "--time 0, want",
+		"--signal=USR1@soon":               "want [B:]SIG@SECONDS",
+		"--signal=KILL@5":                  "KILL",
+		"--array=5-1":                      `--array "5-1", want numbers`,
+		"--array=0-9999999":                "want numbers",
+		"--array=0-3%0":                    "want numbers",
+		"--mem=":                           `--mem "", want a size`,
+		"--mem=4x":                         "--mem 4x, want a size",
+		"--mem-per-cpu=1.5G":               "--mem-per-cpu 1.5G, want a size",
+		"--mem=1 --mem-per-gpu=":           "--mem next to --mem-per-gpu, want one of them",
+		"-c 0":                             "--cpus-per-task 0, want a number from 1",
+		"--cpus-per-gpu=-1":                "--cpus-per-gpu -1, want a number from 1",
+		"-c 2 --cpus-per-gpu=2":            "--cpus-per-task next to --cpus-per-gpu, want one of them",
+		"--gpus-per-task=none":             "none GPUs, want a number > 0",
+		"-b now+9000000000":                "want a time within a year",
+		"-b now+9223372036854775807weeks":  "want a time as now+1hour",
+		"--gres=tpu:2":                     "--gres tpu:2, want gpu, gpu:N or gpu:TYPE:N",
+		"--gres=gpu:1,gpux:2":              "--gres gpux:2, want gpu",
+		"--gpus=99999999":                  "train.sh: --gpus 99999999: gpus 99999999, want a whole number from 1",
+		"--signal=FOO@5":                   "train.sh: --signal FOO@5: checkpoint signal \"FOO\", want one of",
+		"--hetjob":                         ":1: #SBATCH --hetjob: not understood",
+		"train.py":                         "not understood",
 	} {
 		if _, _, err := batchOf(t, "#SBATCH "+line+"\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
@@ -160,11 +163,11 @@ func FuzzSbatch(f *testing.F) {
 
 // Ensure that --dependency names jobs that exist, by how they must end.
 func TestDependency(t *testing.T) {
-	list, _, err := batchOf(t, "#SBATCH --dependency=afterok:3:4,afternotok:5,afterany:6\ntrue\n")
+	list, _, err := batchOf(t, "#SBATCH --dependency=afterok:3:4,afternotok:5,afterany:6:0_3\ntrue\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(list[0].Existing); got != "[{3 ok} {4 ok} {5 fail} {6 any}]" {
+	if got := fmt.Sprint(list[0].Existing); got != "[{3 ok} {4 ok} {5 fail} {6 any} {0_3 any}]" {
 		t.Errorf("waits for %s", got)
 	}
 }

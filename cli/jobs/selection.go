@@ -24,7 +24,7 @@ type selection struct {
 	status []string
 	all    bool
 	yes    bool
-	done   bool // jobs that are done are meant as well, also by patterns
+	done   bool // jobs that are done are meant as well by patterns, and by no flag but --status
 }
 
 // selectHelp says how jobs are selected, for the help of verbs.
@@ -195,10 +195,10 @@ func (s *selection) passes(j *api.Job) bool {
 // meaning returns which jobs an argument may stand for, and whether those that are done are not meant; nil: the server
 // knows what it names.
 func (s *selection) meaning(list []api.Job, arg string) (fits func(*api.Job) bool, open bool, err error) {
-	open = len(s.status) == 0 && !s.done
 	if arg == "" {
-		return func(*api.Job) bool { return true }, open, nil
+		return func(*api.Job) bool { return true }, len(s.status) == 0, nil
 	}
+	open = len(s.status) == 0 && !s.done
 	if strings.HasPrefix(arg, "@") {
 		return func(j *api.Job) bool { return j.Group == arg[1:] }, open, nil
 	}

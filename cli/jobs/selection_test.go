@@ -37,9 +37,10 @@ func TestNameOfArray(t *testing.T) {
 			Array: &api.Task{First: first, Index: index, Size: 3}}
 	}
 	list := []api.Job{task(0, 0, "sweep", "done"), task(0, 1, "sweep", "done"), task(10, 0, "sweep", "done"),
-		task(10, 1, "sweep", "running"), task(10, 2, "sweep", "waiting"), {ID: 20, Name: "alone", State: "waiting"},
+		task(10, 1, "sweep", "running"), task(10, 2, "sweep", "waiting"),
+		{ID: 20, Name: "alone", User: "ann", State: "waiting"},
 		task(30, 0, "alone", "waiting"), task(40, 0, "two", "waiting"), task(50, 0, "two", "waiting"),
-		task(60, 0, "old", "done")}
+		task(60, 0, "old", "done"), {ID: 70, Name: "bad", User: "ann", State: "done", Outcome: "failed"}}
 	for _, c := range []struct {
 		arg  string
 		of   selection
@@ -52,6 +53,9 @@ func TestNameOfArray(t *testing.T) {
 		{arg: "old", of: selection{done: true}, want: "60"}, {arg: "old", want: ""},
 		{arg: "10_[0-2%8]", want: "10 11 12"},
 		{arg: "sweep", of: selection{status: []string{"running"}}, want: "11"},
+		{of: selection{all: true, done: true}, want: "11 12 20 30 40 50"},
+		{of: selection{user: "ann", done: true}, want: "20"},
+		{of: selection{user: "ann", status: []string{"failed"}, done: true}, want: "70"},
 	} {
 		got, err := c.of.match(list, c.arg)
 		if strings.Join(got, " ") != c.want || (err != nil) != (c.bad != "") ||

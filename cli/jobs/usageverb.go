@@ -50,7 +50,7 @@ known. The JSON says why work was lost, too.`,
 			}
 			doc, err := api.FiguresOf(c).Usage(cmd.Context(), q)
 			if err != nil {
-				return err
+				return client.Mistake(err)
 			}
 			return f.write(cmd.OutOrStdout(), &doc)
 		}),

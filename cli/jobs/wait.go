@@ -46,7 +46,12 @@ waited for.
 				defer stop()
 			}
 			client.Outlast(cmd, c)
+			named := len(args) > 0
 			args, err := which.pick(cmd, c, args)
+			if errors.Is(err, api.ErrNoJob) && !named {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no job is left to wait for")
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -78,8 +83,7 @@ waited for.
 }
 
 // reportEnds says how each of several jobs ended, of so many that were asked for. The exit code speaks for the only
-// one,
-// and the error.
+// one, and the error.
 func reportEnds(w io.Writer, docs []api.Job, of int) {
 	for i := 0; i < len(docs) && of > 1; i++ {
 		if err := jobExit(&docs[i], true); err != nil {

@@ -87,8 +87,12 @@ func isJobID(s string) bool {
 
 // exists takes a job that an entry waits for and that is not in the list; it is refused where there are no others.
 func (r *reader) exists(p *plan, a after) (x Existing) {
-	if !r.others || !IsNumber(a.name) && misnamed(a.name) != "" {
+	switch {
+	case !r.others:
 		r.Fail(a.at, "after %s%s, want the name of a job", strictyaml.Quote(a.name), suggest.Hint(a.name, p.known()))
+	case !IsNumber(a.name) && misnamed(a.name) != "":
+		r.Fail(a.at, "after %s%s, want the number or name of a job, or of an array for all its tasks",
+			strictyaml.Quote(a.name), suggest.Hint(a.name, p.known()))
 	}
 	return Existing{Name: a.name, How: a.how}
 }
