@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
@@ -26,8 +27,8 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 	}
 	r.node("real-a", 2)
 	r.node("real-b", 1)
-	for _, name := range []string{"real-a", "real-b"} { // they are numbered as they become ready
-		eventually(t, name+" is ready", func() bool { return r.ready(name) })
+	for _, name := range []string{"real-a", "real-b"} { // they are numbered as they offer their GPUs
+		eventually(t, name+" is ready", func() bool { return r.ready(name) && r.offers(name) })
 	}
 	r.decide()
 	gang := func(name string, args ...string) *v1alpha1.TrainingJob {
@@ -68,6 +69,16 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 	if saved, err := filepath.Glob(filepath.Join(r.work, "broken-1", "step-*.ckpt")); err != nil || len(saved) != 1 {
 		t.Errorf("rank 1 saved %v, %v; want what it did", saved, err)
 	}
+}
+
+// offers reports whether the control plane knows of GPUs of a node.
+func (r *realRig) offers(name string) bool {
+	r.t.Helper()
+	var list resourcev1.ResourceSliceList
+	must(r.t, r.api.List(r.t.Context(), &list))
+	return slices.ContainsFunc(list.Items, func(s resourcev1.ResourceSlice) bool {
+		return s.Spec.NodeName != nil && *s.Spec.NodeName == name && len(s.Spec.Devices) > 0
+	})
 }
 
 // wantRanks checks that of the first attempt of a job there was one process for each rank, with so many GPUs of these
