@@ -70,7 +70,10 @@ func (o *Options) Check(ctx context.Context) error {
 		_, err = System(&h, o.Knows)
 	}
 	if err == nil {
-		err = cmp.Or(Fits(&h, o.jobs(), o.Unit), ranked(&h, o.jobs()), CheckOutputs(o.jobs()), o.fitsMachine(o.jobs()))
+		err = cmp.Or(Fits(&h, o.jobs(), o.Unit), CheckOutputs(o.jobs()), o.fitsMachine(o.jobs()))
+	}
+	if _, fresh := os.Stat(filepath.Join(o.Dir, store.FileName)); err == nil && fresh != nil { // else they are known
+		err = ranked(&h, o.jobs())
 	}
 	if err == nil {
 		_, err = o.known(ctx, h.Types)
@@ -312,7 +315,7 @@ func known(s *host.Start) []device.Device {
 }
 
 // begin writes the header of a new log, or checks that of an old one, which goes on under the defaults with which it
-// started where no more is asked for than given.
+// started where given says no other.
 func (m *Manager) begin(ctx context.Context, given map[string]string) error {
 	begun, err := m.kept.Begun()
 	if err != nil {
@@ -329,10 +332,8 @@ func (m *Manager) begin(ctx context.Context, given map[string]string) error {
 		return m.kept.Begin(h)
 	}
 	h, err := m.kept.logged()
-	if old := m.o; err == nil {
-		if old.Settings, err = system.LiveDefaultsOf(&h, old.System, given); err == nil && old.same(&h) {
-			m.o.Settings = old.Settings
-		}
+	if err == nil {
+		m.o.Settings, err = system.LiveDefaultsOf(&h, m.o.System, given)
 	}
 	switch {
 	case err != nil:
@@ -362,7 +363,7 @@ func (o *Options) same(h *eventlog.Header) bool {
 func (m *Manager) change(h eventlog.Header) error {
 	m.kept.renewed = eventlog.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	most := h.ShareLimit // of what may be shared already
-	h.System, h.Settings, h.Budget, h.Since = m.o.System, m.o.Settings, m.o.Budget, 0
+	h.System, h.Settings, h.Budget, h.Since = m.o.System, m.o.Settings, m.o.Budget, system.GoesOnSince(&h)
 	if _, err := System(&h, m.o.Knows); err != nil {
 		return err
 	}

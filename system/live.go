@@ -47,10 +47,16 @@ const protects = 2
 // LiveDefaultsOf is LiveDefaults for a manager that goes on with the log that starts with h: other keys that were not
 // known yet when it started are as if they were not.
 func LiveDefaultsOf(h *eventlog.Header, name string, settings map[string]string) (map[string]string, error) {
+	return liveDefaults(name, settings, GoesOnSince(h))
+}
+
+// GoesOnSince returns the schema whose keys a manager knows that goes on with the log that starts with h; 0: that of
+// today.
+func GoesOnSince(h *eventlog.Header) int {
 	if h.Since == 0 {
-		return liveDefaults(name, settings, 0)
+		return 0
 	}
-	return liveDefaults(name, settings, max(h.Since, protects))
+	return max(h.Since, protects)
 }
 
 // Alike reports whether settings mean the same as those of a header of real jobs: keys that were not known yet when its
@@ -65,6 +71,9 @@ func Alike(h *eventlog.Header, settings map[string]string, run bool) bool {
 	keys := info.All()
 	maps.DeleteFunc(known, func(name, value string) bool {
 		k := keys.Find(name)
+		if _, logged := h.Settings[name]; logged {
+			return false
+		}
 		return k != nil && k.LiveSince > h.Since && (value == k.Default || run && value == k.Live)
 	})
 	return maps.Equal(h.Settings, known)

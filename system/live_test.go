@@ -34,3 +34,37 @@ func TestLiveDefaultsOf(t *testing.T) {
 		t.Errorf("settings %v of a system that is not known", got)
 	}
 }
+
+// Ensure that settings mean what a log of before has where they differ by what it could not know alone.
+func TestAlike(t *testing.T) {
+	header := func(since int, priority string) *eventlog.Header {
+		h := &eventlog.Header{System: "fifo", Since: since, Settings: map[string]string{"min_run": "auto"}}
+		if priority != "" {
+			h.Settings["priority"] = priority
+		}
+		return h
+	}
+	for _, x := range []struct {
+		since          int
+		logged, wanted string
+		serve, run     bool
+	}{
+		{2, "", "", true, true},
+		{2, "", "own", true, true},
+		{2, "", "classes", false, true},
+		{2, "own", "own", true, true},
+		{2, "classes", "classes", true, true},
+		{2, "ignore", "ignore", true, true},
+		{2, "classes", "", false, false},
+		{2, "own", "classes", false, false},
+		{0, "classes", "classes", true, true},
+		{0, "classes", "own", false, false},
+	} {
+		for run, want := range map[bool]bool{false: x.serve, true: x.run} {
+			got := system.Alike(header(x.since, x.logged), header(0, x.wanted).Settings, run)
+			if got != want {
+				t.Errorf("schema %d, logged %q, wanted %q, run %v: alike is %v", x.since, x.logged, x.wanted, run, got)
+			}
+		}
+	}
+}

@@ -26,8 +26,8 @@ func newWait() *cobra.Command {
 		Long: `Waits until jobs, by number or name, are done, and says how each ended if there
 are several. Its exit code is 0 if all have finished, else that of the first, in
 the order given, that did not: its own from 1 to 125 (--propagate), else 10; 7
-if --timeout came first. A manager that is started again within a minute is
-waited for.
+if --timeout came first. --all does not speak for jobs that are done already. A
+manager that is started again within a minute is waited for.
 ` + selectHelp,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
 		Args:              which.check,
@@ -46,9 +46,8 @@ waited for.
 				defer stop()
 			}
 			client.Outlast(cmd, c)
-			named := len(args) > 0
 			args, err := which.pick(cmd, c, args)
-			if errors.Is(err, api.ErrNoJob) && !named {
+			if errors.Is(err, api.ErrNoJob) && which.all && !which.filters() {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no job is left to wait for")
 				return nil
 			}

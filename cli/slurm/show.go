@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -53,8 +54,12 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	var b strings.Builder
 	for i := range lines {
 		l := &lines[i]
-		if l.Job, err = c.Job(cmd.Context(), strconv.Itoa(l.ID)); err != nil { // lists lack some of it
-			return err
+		doc, failed := c.Job(cmd.Context(), strconv.Itoa(l.ID)) // lists lack some of it
+		if failed != nil && !errors.Is(failed, api.ErrNoJob) {
+			return failed
+		}
+		if failed == nil {
+			l.Job = doc
 		}
 		text := jobText(l)
 		if f.oneLine {

@@ -165,7 +165,7 @@ func inherits(from shim.State, spec *sched.JobSpec) error {
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	up, gone := trueTime(d, startOf(x.over)), trueTime(d, endOf(x.over))
 	if x.over == nil {
-		gone = lastSign(d, a, x)
+		gone = max(lastSign(d, a, x), d.now) // when the log ends it ran
 	}
 	started := d.instant(up)
 	if !a.up && x.over != nil && !x.over.Started.IsZero() {
@@ -204,7 +204,8 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 }
 
 // lastSign returns when an attempt is last known to have run whose shim did not write down its end: when its machine
-// wrote in its run directory, before it was booted again, or when the backup was made in which it ran; 0 = not known.
+// wrote in its run directory, before it was booted again, or when the backup was made in which it ran. Before the log =
+// not known.
 func lastSign(d *Driver, a *attempt, x *end) (last sched.Time) {
 	if x.traceless {
 		return sched.Time(d.o.Restored.Sub(d.o.Origin))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/internal/inputfile"
@@ -14,7 +15,10 @@ type attempts struct {
 	live  []sched.JobID // with an attempt, in no particular order
 	over  int           // jobs that finished or were cancelled while they ran
 	idle  int           // attempts in a row that ended before they did any work
-	vain  int           // attempts in a row, since the last arrival, that did work and kept nothing of it
+	// attempts in a row that did work, kept nothing of it and were stopped for others, since a job arrived, or a node
+	// came
+	vain  int
+	since sched.Time // the first of them ended
 }
 
 // jobState is the truth about one job.
@@ -69,18 +73,21 @@ const (
 	leastVain = 10_000
 )
 
-// circles returns why the simulation goes on for ever, nil if nothing shows that it does. known is how many jobs have
-// arrived.
+// circles returns why the simulation goes on for ever, nil if nothing shows that it does: while some attempt goes on
+// from before a row of vain ones, its end may change all. known is how many jobs have arrived.
 func (a *attempts) circles(known int) error {
 	switch {
 	case a.idle > maxIdle:
 		return inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs "+
 			"preempt each other faster than they restart; set min_run above restart_overhead", a.idle))
-	case a.vain > max(leastVain, maxVain*(known-a.over)):
-		return inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped and had saved nothing: jobs that "+
-			"lose all work at each stop never end so; set unsaved=leave, or min_run", a.vain))
+	case a.vain <= max(leastVain, maxVain*(known-a.over)):
+		return nil
+	case slices.ContainsFunc(a.live, func(id sched.JobID) bool { return a.state[id].began < a.since }):
+		a.vain = 0
+		return nil
 	}
-	return nil
+	return inputfile.WrongAsk(fmt.Errorf("sim: %d attempts in a row were stopped and had saved nothing: jobs that "+
+		"lose all work at each stop never end so; set unsaved=leave, or min_run", a.vain))
 }
 
 // workAt returns the work done up to a time.

@@ -124,6 +124,7 @@ func (d *Driver) setNode(a *sched.Action) {
 func (d *Driver) wake(id sched.NodeID, boot int32) {
 	if n := d.node(id); n.boot == boot {
 		n.state, n.boot = sched.NodeUp, 0
+		d.attempts.vain = 0
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: id, Code: int32(sched.NodeUp)})
 	}
 }
@@ -145,6 +146,7 @@ func (d *Driver) join(id sched.PoolID, n int32) {
 	if int(id) < len(d.cluster.Pools) {
 		like = d.cluster.Pools[id].Node
 	}
+	d.attempts.vain = 0
 	node := d.machines.enter(id, n, &d.view.Pools[id].Spec, like)
 	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: node})
 }

@@ -31,6 +31,7 @@ func (d *Driver) fail() {
 	case d.view.Nodes[node].Spec.Name != d.cluster.Nodes[node].Name: // it was released, and another took its slot
 	case back && n.state == sched.NodeDown:
 		d.machines.down--
+		d.attempts.vain = 0
 		n.state = sched.NodeUp
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[node]})
 	case !back && (n.state == sched.NodeUp || n.state == sched.NodeDraining):

@@ -113,8 +113,10 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 			return nil, inputfile.WrongFile(fmt.Errorf("sim: job %d would end after %v, want a trace of less than "+
 				"a century", d.queue.heap[0].job, horizon))
 		}
-		if err := d.attempts.circles(d.arrived); err != nil {
-			return nil, err
+		if d.machines.down == 0 { // else what is away may come back
+			if err := d.attempts.circles(d.arrived); err != nil {
+				return nil, err
+			}
 		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
@@ -296,7 +298,9 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 	j := &d.attempts.state[id]
 	if d.attempts.idle++; work > j.before {
 		d.attempts.idle = 0
-		d.attempts.vain++
+		if d.attempts.vain++; d.attempts.vain == 1 {
+			d.attempts.since = d.now
+		}
 	}
 	dst = d.leave(id, dst)
 	if d.jobs[id].Saves == trace.LosesWork && o != sched.Finished {
@@ -305,7 +309,7 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 				Code: sched.SavedNothing})
 		}
 	}
-	if work > j.before || o == sched.Finished {
+	if work > j.before || o != sched.Preempted {
 		d.attempts.vain = 0
 	}
 	j.done, j.phase, j.gpus = work, idle, nil

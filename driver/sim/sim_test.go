@@ -252,14 +252,17 @@ func TestGoingInCirclesIsGivenUp(t *testing.T) {
 	for name, x := range map[string]struct {
 		job    trace.Job
 		within time.Duration // the job is stopped
+		why    sched.Outcome
 		want   string
 	}{
-		"faster than they restart":     {hour, time.Second, "set min_run above restart_overhead"},
-		"work is lost at each stop":    {loses, 2 * time.Minute, "set unsaved=leave, or min_run"},
-		"work is kept, a second a run": {keeps, 61 * time.Second, ""},
+		"faster than they restart":     {hour, time.Second, sched.Preempted, "set min_run above restart_overhead"},
+		"work is lost at each stop":    {loses, 2 * time.Minute, sched.Preempted, "set unsaved=leave, or min_run"},
+		"work is kept, a second a run": {keeps, 61 * time.Second, sched.Preempted, ""},
+		"nodes fail":                   {loses, 2 * time.Minute, sched.NodeLost, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := circling(t, x.job, x.within); (x.want == "") != (got == "") || !strings.Contains(got, x.want) {
+			got := circling(t, x.job, x.within, x.why)
+			if (x.want == "") != (got == "") || !strings.Contains(got, x.want) {
 				t.Errorf("error %q, want %q", got, x.want)
 			}
 		})
@@ -267,7 +270,7 @@ func TestGoingInCirclesIsGivenUp(t *testing.T) {
 }
 
 // circling starts and stops a job 200,000 times and returns the error that ends that; "" = there is none.
-func circling(t *testing.T, j trace.Job, within time.Duration) string {
+func circling(t *testing.T, j trace.Job, within time.Duration, why sched.Outcome) string {
 	t.Helper()
 	d := open(t, sim.Options{Runtime: sim.Runtime{Restart: time.Minute, RestartAtFirst: true}}, "1x1", j)
 	if _, err := d.Next(t.Context(), sched.Never); err != nil { // the arrival
@@ -279,7 +282,7 @@ func circling(t *testing.T, j trace.Job, within time.Duration) string {
 		_, first := d.Next(t.Context(), d.Now().Add(time.Second))
 		_, second := d.Next(t.Context(), d.Now().Add(within))
 		_ = d.Apply(t.Context(),
-			sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Attempt: n, Why: sched.Preempted}}})
+			sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Attempt: n, Why: why}}})
 		_, third := d.Next(t.Context(), d.Now().Add(time.Second))
 		if err := errors.Join(first, second, third); err != nil {
 			return err.Error()

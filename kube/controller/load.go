@@ -258,6 +258,9 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 	l.limits.PriorityClasses = c.priorityClasses(ctx, l.limits.PriorityClasses, &in.wrong)
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
+	if l.was != "" && !strings.Contains(l.was, " "+system.Priority.Name+"=") {
+		l.header.Since = 2 // what decided goes on, and does not look at classes unless it is asked to
+	}
 	l.joins, l.scored, l.inputs = in.joins(&v, c.skipped), in.scored(), in.inputs
 	for _, what := range in.wrong.profiles {
 		c.o.Log.Warn("a GPUProfile is wrong in part", "what", what)
