@@ -246,7 +246,7 @@ func (r *recording) short(name string, chance *rand.Rand) string {
 
 // settle waits until no job runs any more.
 func (r *recording) settle() {
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * patience); ; time.Sleep(50 * time.Millisecond) { // under strace all is slow
 		ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Second)
 		doc, err := r.dial().Jobs(ctx, api.Filter{})
 		cancel()
