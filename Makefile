@@ -93,6 +93,11 @@ test-slurm: ## play the scripts of cmd/trainyard/testdata/slurm under a real Slu
 	$(GO) test ./cmd/trainyard -count=1 -timeout $(TIMEOUT) -run TestSlurmsPlays -record-slurm
 	@git diff --stat -- cmd/trainyard/testdata/slurm
 
+.PHONY: test-frameworks
+test-frameworks: ## run jobs by frameworks whose sources are in FRAMEWORKS=DIR (submitit); what is absent is "not run"
+	@TRAINYARD_FRAMEWORKS="$(abspath $(FRAMEWORKS))" $(GO) test ./python -tags frameworks -count=1 -v \
+		-timeout $(TIMEOUT) -run '^TestFrameworks$$'
+
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done

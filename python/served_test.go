@@ -67,26 +67,33 @@ func (y *yard) command(args ...string) string {
 	return string(out)
 }
 
-// train trains by so many ranks for so many steps, stopped so often, and returns the lines of each rank.
-func train(t *testing.T, ranks, steps, stops int) (lines [][]string) {
+// serves starts a manager with these flags, whose state is in folder, until the test ends.
+func serves(t *testing.T, folder string, flags ...string) *yard {
 	t.Helper()
 	binary, err := builds()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	y := yard{t, binary, filepath.Join(folder, "state")}
-	serve := exec.Command(binary, "serve", "--state", y.state, "--slots", strconv.Itoa(ranks))
+	y := &yard{t, binary, filepath.Join(folder, "state")}
+	serve := exec.Command(binary, append([]string{"serve", "--state", y.state}, flags...)...)
 	var said bytes.Buffer
 	serve.Stdout, serve.Stderr = &said, &said
 	if err = serve.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if failed := errors.Join(serve.Process.Signal(os.Interrupt), serve.Wait()); failed != nil {
 			t.Errorf("serve: %v\n%s", failed, said.String())
 		}
-	}()
+	})
+	return y
+}
+
+// train trains by so many ranks for so many steps, stopped so often, and returns the lines of each rank.
+func train(t *testing.T, ranks, steps, stops int) (lines [][]string) {
+	t.Helper()
+	folder := t.TempDir()
+	y := serves(t, folder, "--slots", strconv.Itoa(ranks))
 	source, err := filepath.Abs("src")
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@
 package python
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -23,10 +22,6 @@ var launched = testsize.Flag("torchruns", 4, 20, "trainings that plain torchrun 
 // while others hold random ports of the range.
 func TestPlainTorchrunsMeetTheirOwn(t *testing.T) {
 	t.Parallel()
-	binary, err := builds()
-	if err != nil {
-		t.Fatal(err)
-	}
 	n, folder := launched.N(), t.TempDir()
 	met := filepath.Join(folder, "met")
 	script, err := filepath.Abs("tests/meet.py")
@@ -35,18 +30,7 @@ func TestPlainTorchrunsMeetTheirOwn(t *testing.T) {
 	}
 	const first, last = 18000, 18999
 	hold(t, first, last, 100)
-	y := yard{t, binary, filepath.Join(folder, "state")}
-	serve := exec.Command(binary, "serve", "--state", y.state, "--slots", strconv.Itoa(2*n), "--ports", "18000-18999")
-	var said bytes.Buffer
-	serve.Stdout, serve.Stderr = &said, &said
-	if err = serve.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if failed := errors.Join(serve.Process.Signal(os.Interrupt), serve.Wait()); failed != nil {
-			t.Errorf("serve: %v\n%s", failed, said.String())
-		}
-	}()
+	y := serves(t, folder, "--slots", strconv.Itoa(2*n), "--ports", "18000-18999")
 	for range n {
 		y.command("submit", "--patience", "2m", "--gpus", "2", "--no-env", "--env", "OMP_NUM_THREADS=1", "--dir",
 			folder, "--", "/usr/bin/torchrun", "--nproc_per_node=2",
@@ -54,9 +38,9 @@ func TestPlainTorchrunsMeetTheirOwn(t *testing.T) {
 			script, met, strconv.Itoa(n))
 	}
 	for job := range n {
-		wait := exec.CommandContext(t.Context(), binary, "wait", "--state", y.state, strconv.Itoa(job))
+		wait := exec.CommandContext(t.Context(), y.binary, "wait", "--state", y.state, strconv.Itoa(job))
 		if out, failed := wait.CombinedOutput(); failed != nil {
-			logs, _ := exec.CommandContext(t.Context(), binary, "logs", "--state", y.state,
+			logs, _ := exec.CommandContext(t.Context(), y.binary, "logs", "--state", y.state,
 				strconv.Itoa(job)).CombinedOutput()
 			t.Errorf("job %d: %v\n%s\n%s", job, failed, out, logs)
 		}

@@ -176,8 +176,25 @@ func (o *Order) open(dir RunDir) (*outputs, error) {
 	return all, nil
 }
 
+// How long the folder of an output may not be there yet, and how often it is looked for.
+const (
+	folderPatience = 10 * time.Second
+	folderLook     = 20 * time.Millisecond
+)
+
+// awaitFolder waits a while for a folder that is not there. One named by the number of its job may be made only once
+// its submitter knows that, as by submitit.
+func awaitFolder(folder string) {
+	for until := time.Now().Add(folderPatience); time.Now().Before(until); time.Sleep(folderLook) {
+		if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+}
+
 // add opens a file of the user's, what is added to which is copied.
 func (all *outputs) add(path string, truncate bool) (*os.File, error) {
+	awaitFolder(filepath.Dir(path))
 	f, err := openOutput(path, truncate)
 	if err != nil {
 		return nil, err

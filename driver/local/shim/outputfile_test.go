@@ -92,6 +92,23 @@ func TestOutputFileReady(t *testing.T) {
 	}
 }
 
+// Ensure that a folder that is made only after the start, as by a submitter that needs the number, is waited for.
+func TestOutputFolderMadeLate(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "12")
+	made := make(chan error)
+	go func() {
+		time.Sleep(3 * folderLook)
+		made <- os.Mkdir(folder, 0o700)
+	}()
+	var all outputs
+	f, err := all.add(filepath.Join(folder, "12_log.out"), false)
+	if err = errors.Join(err, <-made); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+}
+
 // Ensure that folders that are not there, files that are none, and links of others are refused by name.
 func TestCheckOutput(t *testing.T) {
 	t.Parallel()
