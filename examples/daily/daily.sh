@@ -49,7 +49,7 @@ array=$(sbatch --parsable --array=0-7%2 -J sweep --wrap 'echo "task $SLURM_ARRAY
 after=$(sbatch --parsable --dependency="afterok:$array" --mem=500 -c 1 -J after --wrap 'echo after')
 for name in one two; do
 	trainyard submit --name "train-$name" --model points --gpus 2 --checkpoint "$work/$name.ckpt" -- \
-		$launch "$root/python/tests/train.py" "$work/$name" 80
+		$launch "$root/python/tests/train.py" "$work/$name" 240
 done
 
 step 'change: edit one, raise a priority'
