@@ -23,6 +23,10 @@ PAGE_MODULES := web/bundle web/browser tools/promql
 # (internal/layertest checks it), so racing it would only cost time. Folders that do not exist yet are left out.
 RACE_DIRS := api driver/local driver/drivertest host manager cli/experiment examples/trainer
 
+# What starts the program as it is shipped, built without a tag and without the race detector: nothing else is tested in it
+# by either.
+SHIPPED := manager/crashtest
+
 TESTFLAGS ?=
 # Of one package: the 10 minutes of go test are too few where much else runs.
 TIMEOUT   ?= 50m
@@ -37,8 +41,13 @@ PGO       ?= cmd/trainyard/simulate.pgo
 PGO_OF    := Philly/(fifo|srtf|las|tiresias-las|tiresias-gittins)$$|PhillyLogged/jsonl/fifo|FiveThousand|PALRound/pal$$
 CHECKS    ?= fmt vet layers lints portable lint nvml test-invariants race
 
-# One setting everywhere, so that tests and binaries share the build cache; only the race detector needs cgo.
+# One setting everywhere, so that tests and binaries share the build cache, in every copy of the tree; only the race
+# detector needs cgo.
 export CGO_ENABLED := 0
+PLAIN_FLAGS := $(filter-out -trimpath,$(GOFLAGS))
+export GOFLAGS := $(PLAIN_FLAGS) -trimpath
+# Kubernetes lies in Go's module cache, so its folder is the same for all.
+KUBE_BUILD := GOFLAGS="$(PLAIN_FLAGS)" hack/controlplane/build
 
 ##@ Everyday
 
@@ -152,19 +161,19 @@ lints: ## check width, complexity, sizes, words, names, dead and duplicate code 
 lint: tools ## golangci-lint
 	@for m in $(MODULES) $(PAGE_MODULES); do (cd "$$m" && $(LINT) run --config "$(CURDIR)/.golangci.yml" ./...); done
 
+# The tag changes the engine alone, so only tests with an engine in them differ by it.
 .PHONY: test-invariants
-test-invariants: ## run the tests with the costly checks of -tags invariants
-	@$(GO) test -tags invariants -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+test-invariants: ## run the tests that have an engine in them with its costly checks (-tags invariants), but those of race
+	@all=$$($(GO) list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | \
+		awk '/^[^ ]*\.test .*\/engine( |$$)/ { sub(/\.test .*/, ""); print }'); \
+	raced=$$($(GO) list $(RACE_DIRS:%=./%/...)); \
+	$(GO) test -tags invariants -timeout $(TIMEOUT) $(TESTFLAGS) $$(grep -vxF "$$raced" <<<"$$all")
 
 .PHONY: race
 race: export CGO_ENABLED := 1
-race: ## run the tests of the concurrent packages under the race detector
-	@dirs=(); \
-	for d in $(RACE_DIRS); do \
-		if [ -n "$$(find "$$d" -name '*_test.go' -print -quit 2>/dev/null)" ]; then dirs+=("./$$d/..."); fi; \
-	done; \
-	if [ $${#dirs[@]} -eq 0 ]; then echo "no concurrent package has tests yet"; \
-	else $(GO) test -race -timeout $(TIMEOUT) $(TESTFLAGS) "$${dirs[@]}"; fi
+race: ## run the tests of the concurrent packages under the race detector, with -tags invariants
+	@raced=$$($(GO) list $(RACE_DIRS:%=./%/...) | grep -v $(SHIPPED:%=-e '/%$$')); \
+	$(GO) test -race -tags invariants -timeout $(TIMEOUT) $(TESTFLAGS) $$raced
 
 .PHONY: race-kube
 race-kube: export CGO_ENABLED := 1
@@ -189,23 +198,23 @@ mutants: ## plant faults one at a time, and see that tests find them (MUTANTS='-
 
 .PHONY: kube-bins
 kube-bins: ## build Kubernetes for the tests in bin/kube, from source, if this version is not there (13 minutes of CPU)
-	@hack/controlplane/build control node
+	@$(KUBE_BUILD) control node
 
 .PHONY: kube-yard
 kube-yard: ## measure a leader and its follower next to their bars (YARD='-nodes 6250 -jobs 100000'; made once, copied then)
-	@hack/controlplane/build control
+	@$(KUBE_BUILD) control
 	@cd kube && $(GO) test -timeout 6h -run '^$$' -bench '^BenchmarkYard$$' -benchtime 1x ./e2e -args $(or $(YARD),-nodes 500 -jobs 5000)
 
 .PHONY: test-kube
 test-kube: export TRAINYARD_REQUIRE_KUBE := 1
 test-kube: ## run the tests of kube/ on a real control plane, built if need be
-	@hack/controlplane/build control
+	@$(KUBE_BUILD) control
 	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: test-kube-node
 test-kube-node: export TRAINYARD_REQUIRE_KUBE_NODE := 1
 test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GPUs that are pretended (root; needs runc)
-	@hack/controlplane/build control node
+	@$(KUBE_BUILD) control node
 	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestReal' ./internal/realnode ./e2e
 
 .PHONY: wheel

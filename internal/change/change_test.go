@@ -87,14 +87,11 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-// shell runs a command in the copy. What is compiled without the name of its folder is found in the cache the next
-// time; the modules that kube needs are there under their names, from other builds.
+// shell runs a command in the copy. What is compiled without the name of its folder is found in the cache, from this
+// tree and from earlier copies.
 func shell(t *testing.T, dir, command string) {
 	t.Helper()
-	flags := "-trimpath -buildvcs=false"
-	if strings.HasPrefix(command, "cd kube ") {
-		flags = "-buildvcs=false"
-	}
+	const flags = "-trimpath -buildvcs=false"
 	c := exec.CommandContext(t.Context(), "bash", "-c", command)
 	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS="+flags, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"))
 	out, err := c.CombinedOutput()

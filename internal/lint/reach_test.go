@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -516,6 +517,11 @@ func (unused) String() string { return "" }
 		reached: map[types.Object]bool{}, linked: map[string]bool{}, tested: map[string]bool{},
 		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build.Default.GOROOT = strings.TrimSpace(string(root)) // tests that are built with -trimpath know none
 	p.others = importer.ForCompiler(p.files, "source", nil)
 	f, err := parser.ParseFile(p.files, "main.go", text, parser.SkipObjectResolution)
 	if err != nil {
