@@ -306,6 +306,17 @@ func (m *mix) at(age float64) (effective, mean float64) {
 	return m.e[i], m.m[i]
 }
 
+// Larger returns the chance that job j, which has done no work yet, takes more than so many seconds of work, by those
+// of its kinds that ended and run alone; by the prior where none has ended.
+func (s *Sizes) Larger(v *sched.View, j sched.JobID, size float64) float64 {
+	of := s.mixOf(v, j).law
+	if of == nil {
+		of = prior
+	}
+	_, _, _, chance, _ := of.Beyond(size)
+	return chance
+}
+
 // Assumed reports whether what job j has left is a guess: it says nothing of it, and no job has ended yet.
 func (s *Sizes) Assumed(v *sched.View, j sched.JobID) bool {
 	return !s.said.Sure(v, j) && v.Jobs[j].Spec.WallTime <= 0 && s.mixOf(v, j).law == nil

@@ -72,6 +72,15 @@ func TestSizesByKinds(t *testing.T) {
 	if want := law(1. / 16); math.Abs(e-want) > 0.01*want || !(m >= e) { // four kinds, a half each
 		t.Errorf("%v s left, mean %v, want %v", e, m, want)
 	}
+	cut := dist.KaplanMeier([]float64{100, 100, 100, 100}, []float64{40})
+	for size, known := range map[float64]float64{0: 1, 99: 1, 100: 0, 1e4: 0} {
+		_, _, _, unknown, _ := dist.Lomax(60).Beyond(size)
+		got, want := p.s.Larger(&p.v, p.arrive(spec, 0), size), 15./16*known+unknown/16
+		if _, _, _, chance, _ := cut.Beyond(size); chance != known || math.Abs(got-want) > 1e-12 {
+			t.Errorf("larger than %v s with %v, of those that ended with %v; want %v, %v", size, got, chance, want,
+				known)
+		}
+	}
 	p.v.Jobs[other].Work = 0
 	if e, want := left(p, other), law(1./2); math.Abs(e-want) > 0.01*want { // of all alone
 		t.Errorf("%v s left of another kind, want %v", e, want)
