@@ -351,7 +351,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte, heade
 // takesLong reports whether a host may take longer than Patience for a request.
 func takesLong(method, path string) bool {
 	path, _, _ = strings.Cut(path, "?")
-	return path == "/v1/jobs" && method == http.MethodPost || path == cleanPath ||
+	return path == "/v1/jobs" && method == http.MethodPost || path == cleanPath || path == commandsPath ||
 		strings.HasPrefix(path, decisionsPath) || slices.Contains(longPaths, path)
 }
 

@@ -50,6 +50,11 @@ type Job struct {
 	LostStops int     `json:"stops_for_others,omitempty" doc:"how many these were"`
 	Start     *Within `json:"start,omitempty" doc:"next start, if that was asked for and is not over"`
 	End       *Within `json:"end,omitempty" doc:"where that was asked for"`
+	// TimeLimit and those below it are keys that lists have too.
+	TimeLimit   string  `json:"time_limit,omitempty" doc:"after which it is ended, as in 1h30m0s; nothing = none"`
+	Preemptible string  `json:"preemptible,omitempty" doc:"whether it may be stopped for others: true or false; nothing = after-save"`
+	CPUs        float64 `json:"cpus,omitempty" doc:"of each GPU; nothing = no demand"`
+	MemoryGB    float64 `json:"memory_gb,omitempty" doc:"of the host, of each GPU; nothing = no demand"`
 	// UnsavedSec is what a failure of the machine would cost.
 	UnsavedSec float64 `json:"unsaved_s,omitempty" doc:"seconds of work, on the GPUs asked for, in no checkpoint, where known"`
 }
@@ -181,6 +186,25 @@ type Edited struct {
 	Now    []string `json:"now" doc:"keys that hold at once"`
 	Next   []string `json:"next" doc:"keys that hold of the next attempt: one has been started"`
 	Notes  []string `json:"notes,omitempty" doc:"what its user may not expect of this system, of the job"`
+}
+
+// Commanding names jobs with each of which the same is to be done.
+type Commanding struct {
+	Command string   `json:"command" enum:"cancel,pause,resume,requeue"`
+	Jobs    []string `json:"jobs" minItems:"1" doc:"numbers or names, as in paths"`
+}
+
+// Commanded says what came of it for each job. On a machine what was done to them is one batch of the log: a crash
+// leaves it done to all of them or to none.
+type Commanded struct {
+	Schema string         `json:"schema" doc:"trainyard.commanded/v1"`
+	Jobs   []CommandedJob `json:"jobs" doc:"in the order of the request"`
+}
+
+// CommandedJob is how one of them stands, or why nothing was done to it.
+type CommandedJob struct {
+	Job     *Job     `json:"job,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
 }
 
 // Priority is another priority of a job: a number, or one by which it is before or behind another job.

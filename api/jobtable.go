@@ -43,6 +43,8 @@ var jobColumns = []column{
 	number("run_s", func(j *Job) *float64 { return &j.RunSec }),
 	{"array", writeTask, readTask},
 	{"start", writeStart, readStart},
+	words("class", func(j *Job) *string { return &j.Class }),
+	whole("priority", func(j *Job) *int { return &j.Priority }),
 }
 
 func words(name string, of func(*Job) *string) column {

@@ -18,7 +18,7 @@ func listed(t *testing.T, j *Job) Job {
 	t.Helper()
 	b, err := json.Marshal(Job{ID: j.ID, Name: j.Name, User: j.User, Group: j.Group, State: j.State, Outcome: j.Outcome,
 		Why: j.Why, Min: j.Min, Max: j.Max, GPUs: append([]string{}, j.GPUs...), QueueSec: j.QueueSec, RunSec: j.RunSec,
-		Array: j.Array, Start: j.Start})
+		Array: j.Array, Start: j.Start, Class: j.Class, Priority: j.Priority})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,6 +111,41 @@ func (h *Host) Command(ctx context.Context, id sched.JobID, c sched.Command) err
 	return nil
 }
 
+// CommandAll has done with each of some jobs of h what their user wants, in one batch, and returns once that is
+// durable: a crash leaves it done with all of them, or with none. The list says of each, in their order, why it cannot
+// be: ErrNoJob or ErrDone.
+func CommandAll(ctx context.Context, h *Host, ids []sched.JobID, c sched.Command) ([]error, error) {
+	if err := h.running(ctx); err != nil {
+		return nil, err
+	}
+	refused := make([]error, len(ids)) // the engine's until the batch is durable
+	durable := h.box.Post(func(v *sched.View, _ sched.JobID, _ sched.Time) (events []sched.Event) {
+		if ctx.Err() != nil { // who asked has the answer that it failed
+			return nil
+		}
+		clear(refused)
+		for i, id := range ids {
+			if id < 0 || int(id) >= len(v.Jobs) {
+				refused[i] = ErrNoJob
+			} else if j := v.Job(id); j.State == sched.Done {
+				refused[i] = fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
+			} else {
+				events = append(events, commanded(id, c)...)
+			}
+		}
+		return events
+	})
+	if err := h.await(ctx, durable); err != nil {
+		return nil, err
+	}
+	for i, id := range ids { // it may have ended in the same batch
+		if row, _, _ := h.board.Row(id); refused[i] == nil && row.State == sched.Done && !row.Cancelled {
+			refused[i] = fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
+		}
+	}
+	return refused, ctx.Err()
+}
+
 // commandIf is Command under the condition that ctx has.
 func (h *Host) commandIf(ctx context.Context, id sched.JobID, c sched.Command) error {
 	var refused error

@@ -74,6 +74,11 @@ func (s *Site) Command(ctx context.Context, _ api.Who, job sched.JobID, c sched.
 	return s.m.Command(ctx, job, c)
 }
 
+// CommandAll does the same to several jobs in one batch.
+func (s *Site) CommandAll(ctx context.Context, jobs []sched.JobID, c sched.Command) ([]error, error) {
+	return host.CommandAll(ctx, s.m.Host, jobs, c)
+}
+
 // Change changes what may be changed of a job.
 func (s *Site) Change(ctx context.Context, _ api.Who, job sched.JobID, change func(*sched.JobChange)) error {
 	return s.m.Change(ctx, job, change)

@@ -38,6 +38,9 @@ func (*Site) Keys(spec *sched.JobSpec) *api.Keys {
 	return k
 }
 
+// TimeLimit returns that of a job; 0 = none.
+func (*Site) TimeLimit(spec *sched.JobSpec) time.Duration { return task.TimeLimitOf(spec.Task) }
+
 // timeOf writes a time as job files have it; "" = none.
 func timeOf(d time.Duration) string {
 	if d == 0 {

@@ -63,6 +63,7 @@ var checks = []check{
 	{"edit", func(s *suite, t *testing.T) { editSuite{s}.edit(t) }},
 	{"priority", func(s *suite, t *testing.T) { editSuite{s}.priority(t) }},
 	{"resize", (*suite).resize}, {"requeue", (*suite).requeue}, {"cancel", (*suite).cancel},
+	{"commands", checkCommands},
 	{"drain-gpu", (*suite).drainGPU}, {"undrain-gpu", (*suite).drainGPU},
 	{"drain-node", (*suite).drainNode}, {"undrain-node", (*suite).drainNode},
 	{"forget-gpu", (*suite).forgetGPU},

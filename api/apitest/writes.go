@@ -150,6 +150,28 @@ func (s *suite) cancel(t *testing.T) {
 	}
 }
 
+// checkCommands does the same with two jobs, of which one is there.
+func checkCommands(s *suite, t *testing.T) {
+	job := s.made(t, "commanded")
+	for _, command := range []string{"pause", "resume"} {
+		list, wrong, err := api.CommandAll(t.Context(), s.Client, command, []string{"no-such", job})
+		if err != nil || len(list) != 2 || !errors.Is(wrong[0], api.ErrNoJob) || wrong[1] != nil ||
+			list[1].Name != "commanded" {
+			t.Errorf("%s: %+v, %v, %v", command, list, wrong, err)
+		}
+	}
+	s.drop(t, job)
+	for command, want := range map[string]error{"cancel": nil, "pause": api.ErrDone} {
+		list, wrong, err := api.CommandAll(t.Context(), s.Client, command, []string{job})
+		if err != nil || !errors.Is(wrong[0], want) || want == nil && list[0].Outcome != "cancelled" {
+			t.Errorf("%s of one that is cancelled: %+v, %v, %v", command, list, wrong, err)
+		}
+	}
+	if _, _, err := api.CommandAll(t.Context(), s.Client, "eat", []string{job}); !errors.Is(err, api.ErrMalformed) {
+		t.Errorf("%v, want not understood", err)
+	}
+}
+
 func (s *suite) drainGPU(t *testing.T) {
 	last := ""
 	for _, on := range []bool{true, false} {

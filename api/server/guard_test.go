@@ -327,7 +327,8 @@ var lattice = map[string]string{
 	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa",
 	"GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
 	"GET /v1/jobs/{job}/why": "vuoa", "GET /v1/decisions/{seq}": "vuoa", "POST /v1/jobs/{job}/resize": "ua",
-	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua",
+	"POST /v1/jobs": "uoa", "POST /v1/commands": "uoa", "POST /v1/jobs/{job}/cancel": "ua",
+	"POST /v1/jobs/{job}/pause":   "ua",
 	"POST /v1/jobs/{job}/resume":  "ua",
 	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a",
 	"POST /v1/gpus/{gpu}/drain":   "a",
@@ -352,7 +353,8 @@ var answered = map[string]int{
 }
 
 // inputs are what routes need to be asked.
-var inputs = map[string]string{"POST /v1/jobs/{job}/resize": `{"gpus_max": 1}`, "POST /v1/clean": `{"dry": true}`,
+var inputs = map[string]string{"POST /v1/commands": `{"command": "pause", "jobs": ["0"]}`,
+	"POST /v1/jobs/{job}/resize": `{"gpus_max": 1}`, "POST /v1/clean": `{"dry": true}`,
 	"POST /v1/jobs/{job}/remedy": `{"id": "gpus:1"}`, "POST /v1/jobs/{job}/edit": `{"keys": "grace: 9s"}`,
 	"POST /v1/jobs/{job}/priority": `{"priority": -1}`, "POST /v1/whatif": `{"systems": ["fifo"]}`}
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
@@ -117,6 +118,8 @@ type Remarker interface {
 type Keeper interface {
 	// Keys returns those of a job that are set; nil = that is not known. Anyone may call it.
 	Keys(spec *sched.JobSpec) *api.Keys
+	// TimeLimit is after how long a job is ended; 0 = never, or that is not known. Lists of many jobs ask for it.
+	TimeLimit(spec *sched.JobSpec) time.Duration
 }
 
 // Planner is a Batch that knows when its jobs would start; without it nothing is known.
@@ -140,6 +143,12 @@ type Editor interface {
 	// Edit changes keys, all of them or none, and returns which hold at once and which of the next attempt. Under
 	// host.OnlyIf its error is returned.
 	Edit(ctx context.Context, who api.Who, job sched.JobID, in *api.Edit) (now, next []string, err error)
+}
+
+// Commander is a Site that does the same with several jobs in one batch: after a crash with all of them, or with none.
+type Commander interface {
+	// CommandAll returns why nothing was done with single jobs, in their order, or why with none.
+	CommandAll(ctx context.Context, jobs []sched.JobID, c sched.Command) ([]error, error)
 }
 
 // Ranking is a Site that bounds the priorities of jobs. Anyone may call it.

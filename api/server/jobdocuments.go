@@ -100,6 +100,7 @@ type writer struct {
 	halted string        // why no job is started; "" = they are
 	astray map[sched.JobID]string
 	remark func(sched.JobID) string // nil = there are none
+	keeper Keeper                   // nil = keys are not known
 }
 
 // writer is for the one who looks: rows that were read before would be older than the View, and a job that has just
@@ -118,8 +119,9 @@ func (s *Server) writer(v *sched.View) *writer {
 	if r, able := s.o.Site.(Remarker); able {
 		remark = r.Remark
 	}
+	keeper, _ := s.o.Site.(Keeper)
 	return &writer{v, rows, used, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref,
-		leaves(s.o.Host), halted(s.o.Site), astray(s.o.Site), remark}
+		leaves(s.o.Host), halted(s.o.Site), astray(s.o.Site), remark, keeper}
 }
 
 // astray says which jobs have processes on GPUs that they do not hold.
@@ -161,6 +163,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 			len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
 	doc.Owner, doc.Ref = spec.User, x.ref(id, spec)
+	x.limits(&doc, spec)
 	x.saving(&doc, j)
 	if a := &spec.Ties.Array; a.Size > 0 {
 		doc.Array = &api.Task{First: int(a.First(id)), Index: int(a.Index), Size: int(a.Size), AtOnce: int(a.AtOnce)}
@@ -195,6 +198,20 @@ func (x *writer) job(id sched.JobID) api.Job {
 		doc.Speed = j.Rate
 	}
 	return doc
+}
+
+// limits says what bounds the job.
+func (x *writer) limits(doc *api.Job, spec *sched.JobSpec) {
+	doc.CPUs, doc.MemoryGB = float64(spec.CPUs), float64(spec.MemoryGB)
+	if spec.Preempt != sched.AfterSave {
+		doc.Preemptible = spec.Preempt.String()
+	}
+	if x.keeper == nil {
+		return
+	}
+	if most := x.keeper.TimeLimit(spec); most > 0 {
+		doc.TimeLimit = most.String()
+	}
 }
 
 // saving says whether the job may be stopped for others, and what that has cost.

@@ -47,6 +47,7 @@ var rules = map[string]rule{
 	"GET /v1/log":                 {least: api.Viewer, stream: true, few: 2},
 
 	"POST /v1/jobs":               {least: api.User, body: api.MaxJobs, within: api.Submitting},
+	"POST /v1/commands":           {least: api.User, body: api.MaxJobs, within: api.Submitting},
 	"POST /v1/jobs/{job}/cancel":  {least: api.User, own: true},
 	"POST /v1/jobs/{job}/pause":   {least: api.User, own: true},
 	"POST /v1/jobs/{job}/resume":  {least: api.User, own: true},

@@ -125,8 +125,8 @@ func (s *Server) routes() {
 			return s.o.Site.(Forgetter).Forget(ctx, []sched.GPUID{at})
 		})
 	})
-	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob,
-		"resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
+	post(s, "/v1/commands", "commands", "Do the same with several jobs", commander{s}.all)
+	for verb, c := range commands {
 		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (api.Job,
 			error) {
 			return s.command(ctx, in.Job, c)
@@ -150,6 +150,10 @@ func (s *Server) routes() {
 		})
 	}
 }
+
+// commands are what may be done with jobs, by the operation that does it with one.
+var commands = map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "resume": sched.ResumeJob,
+	"requeue": sched.RequeueJob}
 
 var commandText = map[sched.Command]string{
 	sched.CancelJob:  "End a job, whatever it does",

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -259,6 +260,14 @@ func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t
 	if priced {
 		head = append(head, "worth")
 	}
+	ranked := slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return j.Priority != 0 })
+	classed := slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return j.Class != "" })
+	if ranked {
+		head = append(head, "priority")
+	}
+	if classed {
+		head = append(head, "class")
+	}
 	foreseen := slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return j.Start != nil })
 	if foreseen {
 		head = append(head, "start")
@@ -280,6 +289,12 @@ func (f *psFlags) rows(doc *api.Jobs, start func(*api.Job, time.Time) string) (t
 		}
 		if priced {
 			row = append(row, worthText(j.Worth))
+		}
+		if ranked {
+			row = append(row, strconv.Itoa(j.Priority))
+		}
+		if classed {
+			row = append(row, cmp.Or(j.Class, "-"))
 		}
 		if foreseen {
 			row = append(row, start(j, now))
@@ -394,18 +409,53 @@ func writeJobsYAML(w io.Writer, doc *api.Jobs) error {
 	return term.WriteText(w, string(b))
 }
 
+// jobCells are the columns of jobs as comma-separated values.
+var jobCells = []struct {
+	name  string
+	some  bool // only where some job has it
+	value func(*api.Job) string
+}{
+	{"id", false, func(j *api.Job) string { return strconv.Itoa(j.ID) }},
+	{"name", false, func(j *api.Job) string { return j.Name }},
+	{"user", false, func(j *api.Job) string { return j.User }},
+	{"state", false, func(j *api.Job) string { return j.State }},
+	{"outcome", false, func(j *api.Job) string { return j.Outcome }},
+	{"exit_code", false, func(j *api.Job) string { return strconv.Itoa(j.ExitCode) }},
+	{"gpus", false, briefWidth},
+	{"on", false, func(j *api.Job) string { return strings.Join(j.GPUs, " ") }},
+	{"attempts", false, func(j *api.Job) string { return strconv.Itoa(j.Attempt) }},
+	{"preemptions", false, func(j *api.Job) string { return strconv.Itoa(j.Preemptions) }},
+	{"resizes", false, func(j *api.Job) string { return strconv.Itoa(j.Resizes) }},
+	{"submitted", false, func(j *api.Job) string { return j.Submitted }},
+	{"started", false, func(j *api.Job) string { return j.Started }},
+	{"ended", false, func(j *api.Job) string { return j.Ended }},
+	{"queue_s", false, func(j *api.Job) string { return decimal(j.QueueSec) }},
+	{"run_s", false, func(j *api.Job) string { return decimal(j.RunSec) }},
+	{"gpu_seconds", false, func(j *api.Job) string { return decimal(j.GPUSeconds) }},
+	{"energy_j", false, func(j *api.Job) string { return decimal(j.EnergyJ) }},
+	{"priority", true, func(j *api.Job) string { return strings.TrimPrefix(strconv.Itoa(j.Priority), "0") }},
+	{"class", true, func(j *api.Job) string { return j.Class }},
+	{"time_limit", true, func(j *api.Job) string { return j.TimeLimit }},
+}
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
 func writeJobsCSV(w io.Writer, doc *api.Jobs) error {
+	var head []string
+	var cells []func(*api.Job) string
+	for _, c := range jobCells {
+		if !c.some || slices.ContainsFunc(doc.Jobs, func(j api.Job) bool { return c.value(&j) != "" }) {
+			head, cells = append(head, c.name), append(cells, c.value)
+		}
+	}
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"id", "name", "user", "state", "outcome", "exit_code", "gpus", "on", "attempts", "preemptions",
-		"resizes", "submitted", "started", "ended",
-		"queue_s", "run_s", "gpu_seconds", "energy_j"})
-	num := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	_ = c.Write(head)
+	row := make([]string, len(cells))
 	for i := range doc.Jobs {
-		j := &doc.Jobs[i]
-		_ = c.Write([]string{strconv.Itoa(j.ID), j.Name, j.User, j.State, j.Outcome, strconv.Itoa(j.ExitCode),
-			briefWidth(j), strings.Join(j.GPUs, " "),
-			strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), j.Submitted, j.Started,
-			j.Ended, num(j.QueueSec), num(j.RunSec), num(j.GPUSeconds), num(j.EnergyJ)})
+		for k := range cells {
+			row[k] = cells[k](&doc.Jobs[i])
+		}
+		_ = c.Write(row)
 	}
 	c.Flush()
 	return c.Error()

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,10 +13,11 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// A verb about jobs asks the manager for each of them and goes on where one cannot be done; the first error counts.
+// A verb about jobs has the manager do something with all of them in one request, and goes on where it cannot be done
+// with one; the first error counts.
 
 func newCancel() *cobra.Command {
-	cmd := jobVerb("cancel", "is cancelled", (*api.Client).Cancel, "End jobs, whatever they do at the moment",
+	cmd := jobVerb("cancel", "is cancelled", "End jobs, whatever they do at the moment",
 		`Ends jobs, by number or name: those that wait never start; those that run get
 SIGTERM, their grace, then SIGKILL. Returns once the request is durable.`)
 	cmd.Aliases = []string{"scancel"} // Slurm's
@@ -26,19 +26,19 @@ SIGTERM, their grace, then SIGKILL. Returns once the request is durable.`)
 }
 
 func newPause() *cobra.Command {
-	return jobVerb("pause", "is paused", (*api.Client).Pause, "Take the GPUs of jobs away until they are resumed",
+	return jobVerb("pause", "is paused", "Take the GPUs of jobs away until they are resumed",
 		`Stops jobs as a preemption does (SIGTERM, their grace, then SIGKILL), by number
 or name, and keeps them from starting until they are resumed.`)
 }
 
 func newResume() *cobra.Command {
-	return jobVerb("resume", "waits for its turn", (*api.Client).Resume, "Let paused jobs wait for GPUs again",
+	return jobVerb("resume", "waits for its turn", "Let paused jobs wait for GPUs again",
 		`Lets paused jobs, by number or name, wait for their turn again. They go on from
 their last checkpoint.`)
 }
 
 func newRequeue() *cobra.Command {
-	return jobVerb("requeue", "is stopped and waits for its turn", (*api.Client).Requeue,
+	return jobVerb("requeue", "is stopped and waits for its turn",
 		"Stop jobs and let them wait for their turn again",
 		`Stops the attempts of jobs, by number or name, as a preemption does, and lets
 the jobs wait for another.`)
@@ -48,8 +48,7 @@ the jobs wait for another.`)
 var unstopped = map[string]string{"waiting": "waits for its turn", "held": "has nothing to stop, and is held still"}
 
 // jobVerb is a verb that has the manager do something with each of its jobs.
-func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short,
-	long string) *cobra.Command {
+func jobVerb(verb, done, short, long string) *cobra.Command {
 	var to client.Target
 	var which selection
 	cmd := &cobra.Command{
@@ -60,16 +59,24 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 		Args:              which.check,
 		ValidArgsFunction: jobNames(&to),
 		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
-			return which.each(cmd, c, args, func(ctx context.Context, job string) error {
-				doc, err := do(c, ctx, job)
-				if err != nil {
-					return err
+			picked, err := which.pick(cmd, c, args)
+			if err != nil {
+				return client.ApiError(err)
+			}
+			list, wrong, err := api.CommandAll(cmd.Context(), c, verb, picked)
+			if err != nil {
+				return err
+			}
+			at := -1
+			return each(cmd, picked, func(string) error {
+				if at++; wrong[at] != nil {
+					return wrong[at]
 				}
-				said := done
+				doc, said := &list[at], done
 				if word, nothing := unstopped[doc.State]; verb == "requeue" && nothing {
 					said = word
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(&doc), said, othersOf(&doc, args))
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(doc), said, othersOf(doc, args))
 				return nil
 			})
 		}),

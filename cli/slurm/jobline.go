@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"math"
 	"os/user"
 	"slices"
 	"strconv"
@@ -170,22 +171,53 @@ func at(text, none string) string {
 	return t.Local().Format("2006-01-02T15:04:05")
 }
 
-// limit is how long it may run. Lists do not know it.
-func (l *line) limit() string {
-	if l.Keys == nil || l.Keys.TimeLimit == nil {
-		return "UNLIMITED"
-	}
-	most, err := time.ParseDuration(l.Keys.TimeLimit.Max)
+// unlimited is the word for no time limit.
+const unlimited = "UNLIMITED"
+
+// limit is how long it may run.
+func (l *line) limit(whole bool) string {
+	most, err := time.ParseDuration(l.TimeLimit)
 	if err != nil {
-		return "UNLIMITED"
+		return unlimited
 	}
-	return clock(most, true)
+	return clock(most, whole)
 }
 
-// stays reports whether it is never put back, as --no-requeue asks for. Lists do not know it.
-func (l *line) stays() bool {
-	return l.Keys != nil && l.Keys.Preemptible == sched.NeverPreempt.String()
+// left is how long it may run still. Of a later attempt it is not known: the limit may be of each.
+func (l *line) left() string {
+	most, err := time.ParseDuration(l.TimeLimit)
+	switch {
+	case err != nil:
+		return unlimited
+	case l.Attempt > 1:
+		return unknown
+	}
+	return clock(max(most-time.Duration(l.RunSec*float64(time.Second)), 0), false)
 }
+
+// cpus is how many CPUs it asks for.
+func (l *line) cpus() string {
+	if l.CPUs == 0 {
+		return unknown
+	}
+	return strconv.FormatFloat(math.Ceil(l.CPUs*float64(l.width())), 'f', 0, 64)
+}
+
+// memory is how much memory it asks for.
+func (l *line) memory() string {
+	if l.MemoryGB == 0 {
+		return unknown
+	}
+	const perGB = 1 << 10
+	mb := math.Round(l.MemoryGB * float64(l.width()) * perGB)
+	if gb := mb / perGB; gb == math.Trunc(gb) {
+		return strconv.FormatFloat(gb, 'f', 0, 64) + "G"
+	}
+	return strconv.FormatFloat(mb, 'f', 0, 64) + "M"
+}
+
+// stays reports whether it is never put back, as --no-requeue asks for.
+func (l *line) stays() bool { return l.Preemptible == sched.NeverPreempt.String() }
 
 // start is when it started or, as far as is known, will.
 func (l *line) start(none string) string {

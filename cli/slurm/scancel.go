@@ -1,10 +1,6 @@
 package slurm
 
 import (
-	"context"
-	"errors"
-	"strconv"
-
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/api"
@@ -49,7 +45,7 @@ func newScancel() *cobra.Command {
 			w.me, w.wide, w.all = f.me, true, len(f.states) > 0 // --state all means all
 			cancelUnused.note(cmd)
 			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
-				return w.each(cmd.Context(), c, cancel)
+				return w.command(cmd.Context(), c, "cancel", func(*line) error { return nil })
 			})(cmd, args)
 		},
 	}
@@ -67,15 +63,4 @@ func newScancel() *cobra.Command {
 	}
 	cancelUnused.define(fs)
 	return cmd
-}
-
-// cancel ends a job. One that is done is, as in Slurm, no error.
-func cancel(ctx context.Context, c *api.Client, l *line) error {
-	if l.State == "done" {
-		return nil
-	}
-	if _, err := c.Cancel(ctx, strconv.Itoa(l.ID)); !errors.Is(err, api.ErrDone) { // it may have ended meanwhile
-		return err
-	}
-	return nil
 }

@@ -81,16 +81,13 @@ func (f *controlFlags) control(cmd *cobra.Command, c *api.Client, args []string)
 			ctx, done = context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer done()
 		}
-		return eachOf(ctx, c, word, args[1:], requeue)
+		return commandAll(ctx, c, word, "requeue", args[1:], mayRequeue)
 	case "requeuehold":
-		return eachOf(ctx, c, word, args[1:], requeueHeld)
+		return commandAll(ctx, c, word, "pause", args[1:], mayHoldAgain)
 	case "hold", "uhold":
-		return eachOf(ctx, c, word, args[1:], hold)
+		return commandAll(ctx, c, word, "pause", args[1:], mayHold)
 	case "release":
-		return eachOf(ctx, c, word, args[1:], func(ctx context.Context, c *api.Client, l *line) error {
-			_, err := c.Resume(ctx, strconv.Itoa(l.ID))
-			return err
-		})
+		return commandAll(ctx, c, word, "resume", args[1:], func(*line) error { return nil })
 	case "update":
 		return update(ctx, c, args[1:])
 	case "show":
@@ -106,11 +103,10 @@ func (f *controlFlags) control(cmd *cobra.Command, c *api.Client, args []string)
 		term.ShellWord(args[0]))
 }
 
-// eachOf does something about each job that is named, see which.each.
-func eachOf(ctx context.Context, c *api.Client, word string, args []string,
-	do func(context.Context, *api.Client, *line) error) error {
+// named returns the jobs that arguments name.
+func named(word string, args []string) (*which, error) {
 	if len(args) == 0 {
-		return term.Usagef("scontrol %s: no job, want its number", word)
+		return nil, term.Usagef("scontrol %s: no job, want its number", word)
 	}
 	var jobs []string
 	for _, arg := range args { // jobid=12 is a way to name one
@@ -120,57 +116,46 @@ func eachOf(ctx context.Context, c *api.Client, word string, args []string,
 		jobs = append(jobs, arg)
 	}
 	numbers, err := given{"scontrol " + word + ": job", jobs}.list()
+	return &which{jobs: numbers, wide: true}, err
+}
+
+// commandAll has the same done with all jobs that are named and may have it done, in one request.
+func commandAll(ctx context.Context, c *api.Client, word, command string, args []string, may func(*line) error) error {
+	w, err := named(word, args)
 	if err != nil {
 		return err
 	}
-	return (&which{jobs: numbers, wide: true}).each(ctx, c, do)
+	return w.command(ctx, c, command, may)
 }
 
-// requeue lets a job wait for its turn again.
-func requeue(ctx context.Context, c *api.Client, l *line) error {
+// mayRequeue refuses a job that cannot be put back, or of which its user said that it is not.
+func mayRequeue(l *line) error {
 	switch {
 	case l.state() == pending:
 		return conflict("Job is pending execution for job " + l.id())
 	case l.State == "done":
 		return conflict("job " + l.id() + " is done and is not started again here; submit it again")
-	}
-	if err := mayRequeue(ctx, c, l); err != nil {
-		return err
-	}
-	_, err := c.Requeue(ctx, strconv.Itoa(l.ID))
-	return err
-}
-
-// mayRequeue refuses a job of which its user said that it is not put back.
-func mayRequeue(ctx context.Context, c *api.Client, l *line) error {
-	number := strconv.Itoa(l.ID)
-	doc, err := c.Job(ctx, number)
-	if err == nil && (&line{Job: doc}).stays() {
+	case l.stays():
 		return conflict("Requested operation is presently disabled for job " + l.id() + ", submitted with " +
-			"--no-requeue; `trainyard requeue " + number + "` puts it back all the same")
+			"--no-requeue; `trainyard requeue " + strconv.Itoa(l.ID) + "` puts it back all the same")
 	}
-	return err
+	return nil
 }
 
-// requeueHeld is requeue of a job that then waits until it is released.
-func requeueHeld(ctx context.Context, c *api.Client, l *line) error {
-	if l.State == "done" {
-		return requeue(ctx, c, l)
+// mayHoldAgain is mayRequeue for a job that waits until it is released then: one that waits may be held too.
+func mayHoldAgain(l *line) error {
+	if l.state() == pending && !l.stays() {
+		return nil
 	}
-	if err := mayRequeue(ctx, c, l); err != nil {
-		return err
-	}
-	_, err := c.Pause(ctx, strconv.Itoa(l.ID))
-	return err
+	return mayRequeue(l)
 }
 
-// hold keeps a job from starting.
-func hold(ctx context.Context, c *api.Client, l *line) error {
+// mayHold refuses a job that waits for nothing.
+func mayHold(l *line) error {
 	if l.state() != pending {
 		return conflict("Job is no longer pending execution for job " + l.id())
 	}
-	_, err := c.Pause(ctx, strconv.Itoa(l.ID))
-	return err
+	return nil
 }
 
 func conflict(text string) error {
@@ -207,7 +192,11 @@ func update(ctx context.Context, c *api.Client, args []string) error {
 	if err != nil {
 		return err
 	}
-	return eachOf(ctx, c, "update", jobs, func(ctx context.Context, c *api.Client, l *line) error {
+	w, err := named("update", jobs)
+	if err != nil {
+		return err
+	}
+	return w.each(ctx, c, func(ctx context.Context, c *api.Client, l *line) error {
 		_, bad := api.EditsOf(c).Edit(ctx, strconv.Itoa(l.ID), api.SeenJob{}, api.Edit{Keys: string(keys)})
 		return bad
 	})

@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -53,15 +52,7 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	}
 	var b strings.Builder
 	for i := range lines {
-		l := &lines[i]
-		doc, failed := c.Job(cmd.Context(), strconv.Itoa(l.ID)) // lists lack some of it
-		if failed != nil && !errors.Is(failed, api.ErrNoJob) {
-			return failed
-		}
-		if failed == nil {
-			l.Job = doc
-		}
-		text := jobText(l)
+		text := jobText(&lines[i])
 		if f.oneLine {
 			text = strings.ReplaceAll(text, "\n   ", " ")
 		}
@@ -92,7 +83,8 @@ func jobText(l *line) string {
 		fmt.Sprintf("UserId=%s(%s) Account=%s QOS=normal Priority=%d", l.User, l.userID(), l.Group, l.Priority),
 		fmt.Sprintf("JobState=%s Reason=%s", l.state().word, l.reason()),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 ExitCode=%s", again, max(l.Attempt-1, 0), l.exit()),
-		fmt.Sprintf("RunTime=%s TimeLimit=%s", clock(time.Duration(l.RunSec*float64(time.Second)), true), l.limit()),
+		fmt.Sprintf("RunTime=%s TimeLimit=%s", clock(time.Duration(l.RunSec*float64(time.Second)), true),
+			l.limit(true)),
 		fmt.Sprintf("SubmitTime=%s StartTime=%s EndTime=%s", at(l.Submitted, "Unknown"), l.start("Unknown"),
 			at(l.Ended, "Unknown")),
 		fmt.Sprintf("Partition=%s NodeList=%s", partition, nodes),

@@ -41,11 +41,11 @@ var columns = []column{
 	{'t', "statecompact", "ST", func(l *line) string { return l.state().short }},
 	{'T', "state", "STATE", func(l *line) string { return l.state().word }},
 	{'M', "timeused", "TIME", (*line).used},
-	{'l', "timelimit", "TIME_LIMIT", fixed(unknown)},
-	{'L', "timeleft", "TIME_LEFT", fixed(unknown)},
+	{'l', "timelimit", "TIME_LIMIT", func(l *line) string { return l.limit(false) }},
+	{'L', "timeleft", "TIME_LEFT", (*line).left},
 	{'D', "numnodes", "NODES", fixed("1")},
-	{'C', "numcpus", "CPUS", fixed(unknown)},
-	{'m', "minmemory", "MIN_MEMORY", fixed(unknown)},
+	{'C', "numcpus", "CPUS", (*line).cpus},
+	{'m', "minmemory", "MIN_MEMORY", (*line).memory},
 	{'b', "tres-per-node", "TRES_PER_NODE", (*line).gres},
 	{'N', "nodelist", "NODELIST", (*line).nodes},
 	{'R', "reasonlist", "NODELIST(REASON)", (*line).where},
@@ -228,8 +228,8 @@ func newSqueue() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "squeue",
 		Short: "List jobs as Slurm's squeue does",
-		Long: `Lists jobs that are not done as Slurm's squeue does. Time limits, CPUs and
-memory are written as N/A; ` + "`trainyard ps`" + ` says more.`,
+		Long: `Lists jobs that are not done as Slurm's squeue does. CPUs and memory that a job
+does not ask for are written as N/A; ` + "`trainyard ps`" + ` says more.`,
 		Example: `  squeue --me -t PENDING -o "%i %j %R"`,
 		Args:    term.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {

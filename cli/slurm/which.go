@@ -130,7 +130,7 @@ func (w *which) find(ctx context.Context, c *api.Client) (found []line, err erro
 
 // each does something about each job that is meant, the others too where it fails for one, and returns all that went
 // wrong, the first of it with its exit code. Several are asked about at a time: what comes together the manager makes
-// durable at once, so that all tasks of a long array are released, or cancelled, in a moment.
+// durable at once.
 func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context, *api.Client, *line) error) error {
 	const atOnce = 16
 	lines, err := w.find(ctx, c)
@@ -145,6 +145,28 @@ func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context
 	}
 	all.Wait()
 	return errors.Join(append([]error{err, ctx.Err()}, wrong...)...)
+}
+
+// command has the same done with each job that is meant and may have it done, in one request, and returns all that went
+// wrong, the first of it with its exit code.
+func (w *which) command(ctx context.Context, c *api.Client, command string, may func(*line) error) error {
+	lines, err := w.find(ctx, c)
+	wrong := []error{err}
+	var jobs []string
+	for i := range lines {
+		bad := may(&lines[i])
+		if bad == nil {
+			jobs = append(jobs, strconv.Itoa(lines[i].ID))
+		}
+		wrong = append(wrong, bad)
+	}
+	_, refused, err := api.CommandAll(ctx, c, command, jobs)
+	for i := range refused {
+		if command == "cancel" && errors.Is(refused[i], api.ErrDone) { // as in Slurm, no error
+			refused[i] = nil
+		}
+	}
+	return errors.Join(slices.Concat(wrong, []error{err}, refused)...)
 }
 
 // mine adds the user who asks, where his jobs are meant.

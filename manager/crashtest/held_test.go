@@ -102,3 +102,74 @@ func TestSubmittedHeld(t *testing.T) {
 	t.Logf("%d arrays of %d tasks, %d of them acknowledged, %d sbatch killed", len(arrays), heldTasks,
 		len(acknowledged), killed)
 }
+
+// stands returns how each task of the only array stands.
+func (d *daemons) stands() (states []string) {
+	d.t.Helper()
+	doc, err := d.dial().Jobs(d.t.Context(), api.Filter{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, j := range doc.Jobs {
+		states = append(states, j.State)
+	}
+	return states
+}
+
+// Ensure that what a user wants of an array, or of a part of it, is done with all of its tasks or with none, wherever
+// the daemon is killed; and that it is done where it was acknowledged.
+func TestCommandedWhole(t *testing.T) {
+	d := newDaemons(t, 2)
+	l := d.up()
+	must(t, d.slurms(new(bytes.Buffer), "sbatch", "-H", "-a", "0-"+strconv.Itoa(heldTasks-1), "--wrap", "true").Run())
+	if _, err := d.dial().Drain(t.Context(), true); err != nil { // none is to start
+		t.Fatal(err)
+	}
+	d.end(l)
+	steps := []struct {
+		to   string
+		of   []int // from, to
+		args []string
+	}{
+		{"waiting", []int{0, heldTasks}, []string{"slurm", "scontrol", "release", "0"}},
+		{"held", []int{0, 500}, []string{"pause", "0_[0-499]"}},
+		{"waiting", []int{0, heldTasks}, []string{"resume", "0_*", "-y"}},
+		{"held", []int{200, 900}, []string{"slurm", "scontrol", "hold", "0_[200-899]"}},
+		{"waiting", []int{0, heldTasks}, []string{"slurm", "scontrol", "release", "0"}},
+		{"done", []int{300, heldTasks}, []string{"slurm", "scancel", "0_[300-999]"}},
+	}
+	was, undone := slices.Repeat([]string{"held"}, heldTasks), 0
+	for i, point := range slices.Concat(mailPoints, []string{"commit.before", "commit.inside", "commit.after"}) {
+		step := &steps[i]
+		to := slices.Clone(was)
+		for k := step.of[0]; k < step.of[1]; k++ {
+			to[k] = step.to
+		}
+		l := d.serve(point + ":1") // there is nothing to be made durable at its start
+		d.answers(l)
+		failed := d.slurms(new(bytes.Buffer), step.args...).Run()
+		if !l.within(patience) {
+			l.kill()
+			t.Errorf("%s is not passed", point)
+		}
+		l = d.up()
+		switch now := d.stands(); {
+		case slices.Equal(now, to):
+		case !slices.Equal(now, was):
+			t.Errorf("%s: %v is done in part", point, step.args)
+		case failed == nil:
+			t.Errorf("%s: %v was acknowledged and is not done", point, step.args)
+		default:
+			undone++
+			must(t, d.slurms(new(bytes.Buffer), step.args...).Run())
+			if now = d.stands(); !slices.Equal(now, to) {
+				t.Errorf("%s: %v, again, is not done", point, step.args)
+			}
+		}
+		was = to
+		d.end(l)
+	}
+	if undone == 0 || undone == len(steps) {
+		t.Errorf("%d of %d commands were cut off, want some of them", undone, len(steps))
+	}
+}

@@ -143,58 +143,6 @@ class Cleaned(_Cleaned, total=False):
     scripts: Optional[List[str]]
 
 
-class _Figure(TypedDict):
-    name: str
-    value: float
-
-
-class Figure(_Figure, total=False):
-    text: str
-    unit: str
-
-
-class Decision(TypedDict):
-    at: str
-    chosen: Optional[List[Chosen]]
-    event: str
-    figures: Optional[List[Figure]]
-    free: Optional[List[str]]
-    gpus: Optional[List[str]]
-    job: int
-    name: str
-    ordered: bool
-    reason: Reason
-    refused: Optional[List[Chosen]]
-    schema: str
-    sentence: str
-    seq: int
-    system: str
-    unit: str
-    waited: Optional[List[Ahead]]
-    was: Optional[List[str]]
-
-
-class _Displaced(TypedDict):
-    at: str
-    by: int
-    lost_s: float
-    name: str
-    rule: str
-    text: str
-
-
-class Displaced(_Displaced, total=False):
-    back: str
-
-
-class _Edit(TypedDict):
-    keys: str
-
-
-class Edit(_Edit, total=False):
-    dir: str
-
-
 class _Task(TypedDict):
     first: int
     index: int
@@ -293,6 +241,7 @@ _JobWords = TypedDict("_JobWords", {"class": str}, total=False)
 class Job(_Job, _JobWords, total=False):
     array: Task
     batch: int
+    cpus: float
     end: Within
     ended: str
     energy_j: float
@@ -301,9 +250,11 @@ class Job(_Job, _JobWords, total=False):
     group: str
     keys: Keys
     lost_s: float
+    memory_gb: float
     model: str
     outcome: str
     owner: str
+    preemptible: str
     priority: int
     protected: bool
     ref: str
@@ -315,11 +266,93 @@ class Job(_Job, _JobWords, total=False):
     step: int
     stops_for_others: int
     text: str
+    time_limit: str
     total: int
     unsaved_s: float
     user: str
     why: str
     worth: float
+
+
+class _Problem(TypedDict):
+    detail: str
+    status: int
+    title: str
+
+
+_ProblemWords = TypedDict("_ProblemWords", {"from": int}, total=False)
+
+
+class Problem(_Problem, _ProblemWords, total=False):
+    code: str
+    instead: str
+
+
+class CommandedJob(TypedDict, total=False):
+    job: Job
+    problem: Problem
+
+
+class Commanded(TypedDict):
+    jobs: Optional[List[CommandedJob]]
+    schema: str
+
+
+class Commanding(TypedDict):
+    command: str
+    jobs: Optional[List[str]]
+
+
+class _Figure(TypedDict):
+    name: str
+    value: float
+
+
+class Figure(_Figure, total=False):
+    text: str
+    unit: str
+
+
+class Decision(TypedDict):
+    at: str
+    chosen: Optional[List[Chosen]]
+    event: str
+    figures: Optional[List[Figure]]
+    free: Optional[List[str]]
+    gpus: Optional[List[str]]
+    job: int
+    name: str
+    ordered: bool
+    reason: Reason
+    refused: Optional[List[Chosen]]
+    schema: str
+    sentence: str
+    seq: int
+    system: str
+    unit: str
+    waited: Optional[List[Ahead]]
+    was: Optional[List[str]]
+
+
+class _Displaced(TypedDict):
+    at: str
+    by: int
+    lost_s: float
+    name: str
+    rule: str
+    text: str
+
+
+class Displaced(_Displaced, total=False):
+    back: str
+
+
+class _Edit(TypedDict):
+    keys: str
+
+
+class Edit(_Edit, total=False):
+    dir: str
 
 
 class _Edited(TypedDict):

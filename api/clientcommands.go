@@ -1,0 +1,41 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// commandsPath is where the same is done with several jobs.
+const commandsPath = "/v1/commands"
+
+// CommandAll has the same done with several jobs in one request: cancel, pause, resume or requeue. The documents say of
+// each, in their order, how it stands, and the errors why nothing was done. A manager from before there was that is
+// asked for one after the other.
+func CommandAll(ctx context.Context, c *Client, command string, jobs []string) ([]Job, []error, error) {
+	if len(jobs) == 0 {
+		return nil, nil, nil
+	}
+	list, wrong := make([]Job, len(jobs)), make([]error, len(jobs))
+	one := map[string]func(*Client, context.Context, string) (Job, error){"cancel": (*Client).Cancel,
+		"pause": (*Client).Pause, "resume": (*Client).Resume, "requeue": (*Client).Requeue}
+	var doc Commanded
+	err := c.post(ctx, commandsPath, Commanding{command, jobs}, &doc)
+	if p := (*Problem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound {
+		for i, job := range jobs {
+			list[i], wrong[i] = one[command](c, ctx, job)
+		}
+		return list, wrong, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range doc.Jobs[:min(len(doc.Jobs), len(jobs))] {
+		if one := &doc.Jobs[i]; one.Job != nil {
+			list[i] = *one.Job
+		} else if one.Problem != nil {
+			wrong[i] = received(one.Problem)
+		}
+	}
+	return list, wrong, nil
+}
