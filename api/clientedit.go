@@ -46,6 +46,12 @@ func (e Edits) Prioritize(ctx context.Context, job string, to Priority) (doc Edi
 	return doc, err
 }
 
+// Signal sends a signal to processes of a job that runs.
+func (e Edits) Signal(ctx context.Context, job string, in Signal) (doc Job, err error) {
+	err = e.c.post(ctx, jobPath(job, "signal"), in, &doc)
+	return doc, err
+}
+
 // postIf posts a body under If-Match; "" = whatever there is.
 func (e Edits) postIf(ctx context.Context, path, tag string, body, doc any) error {
 	if tag == "" {

@@ -214,6 +214,12 @@ type Priority struct {
 	Below    string `json:"below,omitempty" doc:"a job, by number or name"`
 }
 
+// Signal is a signal for processes of a job that runs.
+type Signal struct {
+	Name string `json:"signal" doc:"its name, such as USR1"`
+	To   string `json:"to,omitempty" doc:"main: the process that was started; all; empty: all but its batch script, that is those that srun started"`
+}
+
 // Why is why a job stands as it does, and what would change that.
 type Why struct {
 	Schema   string     `json:"schema" doc:"trainyard.why/v1"`

@@ -66,7 +66,7 @@ var checks = []check{
 	{"commands", checkCommands},
 	{"drain-gpu", (*suite).drainGPU}, {"undrain-gpu", (*suite).drainGPU},
 	{"drain-node", (*suite).drainNode}, {"undrain-node", (*suite).drainNode},
-	{"forget-gpu", (*suite).forgetGPU},
+	{"forget-gpu", (*suite).forgetGPU}, {"signal", func(s *suite, t *testing.T) { editSuite{s}.signal(t) }},
 	{"drain", (*suite).drain}, {"undrain", (*suite).drain}, {"clean", (*suite).clean},
 	{"history", pastCheck(pastSuite.history)}, {"losses", pastCheck(pastSuite.losses)},
 	{"attempts", pastCheck(pastSuite.attempts)}, {"board", pastCheck(pastSuite.board)},

@@ -45,6 +45,18 @@ func (s editSuite) edit(t *testing.T) {
 	}
 }
 
+// signal sends one to a job that waits, which no host does.
+func (s editSuite) signal(t *testing.T) {
+	job, e := s.made(t, "signalled"), api.EditsOf(s.Client)
+	if _, err := e.Signal(t.Context(), job, api.Signal{Name: "USR1"}); !errors.Is(err, api.ErrRefused) {
+		t.Errorf("%v, want refused", err)
+	}
+	s.drop(t, job)
+	if _, err := e.Signal(t.Context(), job, api.Signal{Name: "USR1"}); !errors.Is(err, api.ErrDone) {
+		t.Errorf("of one that is done: %v", err)
+	}
+}
+
 func (s editSuite) priority(t *testing.T) {
 	job, e := s.made(t, "prioritized"), api.EditsOf(s.Client)
 	lower, two := -3, 2

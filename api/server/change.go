@@ -42,6 +42,29 @@ func (s *Server) foresee(ctx context.Context, batch site.Batch, doc *api.Submitt
 	return nil
 }
 
+type signalInput struct {
+	aboutJob
+	Body api.Signal
+}
+
+// signal sends a signal to processes of a job that runs.
+func (e editor) signal(ctx context.Context, in *signalInput) (api.Job, error) {
+	id := callerOf(ctx).job
+	doc, err := e.s.one(ctx, id)
+	switch {
+	case err != nil:
+		return doc, err
+	case doc.State == "done":
+		return doc, fmt.Errorf("job %d: %w", id, api.ErrDone)
+	case doc.State != "running" && doc.State != "stopping":
+		return doc, fmt.Errorf("job %d is %s, want one that runs: %w", id, doc.State, api.ErrRefused)
+	}
+	if err = e.s.o.Site.(Signaller).Signal(id, int32(doc.Attempt), in.Body); err != nil {
+		err = fmt.Errorf("job %d: %w", id, err)
+	}
+	return doc, err
+}
+
 type resizeInput struct {
 	aboutJob
 	Body api.Resize

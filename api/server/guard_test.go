@@ -337,17 +337,18 @@ var lattice = map[string]string{
 	"GET /v1/history": "vuoa", "GET /v1/table": "vuoa", "GET /v1/board": "vuoa", "GET /v1/losses": "vuoa",
 	"GET /v1/jobs/{job}/attempts": "vuoa", "GET /v1/calibration": "vuoa",
 	"GET /v1/users": "vuoa", "GET /v1/usage": "vuoa", "GET /v1/series": "vuoa", "GET /v1/forecast": "vuoa",
-	"POST /v1/jobs/{job}/remedy": "ua",
-	"POST /v1/jobs/{job}/edit":   "ua", "POST /v1/jobs/{job}/priority": "ua",
+	"POST /v1/jobs/{job}/remedy": "ua", "POST /v1/jobs/{job}/signal": "ua",
+	"POST /v1/jobs/{job}/edit": "ua", "POST /v1/jobs/{job}/priority": "ua",
 	"POST /v1/whatif": "uoa", "GET /v1/whatif/{id}": "uoa",
 	"POST /v1/whatif/{id}/cancel": "uoa",
 }
 
 // answered is the status of what is allowed, where that is not 200.
 var answered = map[string]int{
-	"GET /v1/price":              http.StatusNotImplemented, // the system puts no price on slots
-	"POST /v1/gpus/{gpu}/forget": http.StatusConflict,       // it is there
-	"POST /v1/jobs/{job}/remedy": http.StatusConflict,       // the job is held
+	"GET /v1/price":              http.StatusNotImplemented,      // the system puts no price on slots
+	"POST /v1/gpus/{gpu}/forget": http.StatusConflict,            // it is there
+	"POST /v1/jobs/{job}/remedy": http.StatusConflict,            // the job is held
+	"POST /v1/jobs/{job}/signal": http.StatusUnprocessableEntity, // it does not run
 	"POST /v1/whatif":            http.StatusAccepted,
 	"GET /v1/whatif/{id}":        http.StatusNotFound, "POST /v1/whatif/{id}/cancel": http.StatusNotFound,
 }
@@ -356,7 +357,8 @@ var answered = map[string]int{
 var inputs = map[string]string{"POST /v1/commands": `{"command": "pause", "jobs": ["0"]}`,
 	"POST /v1/jobs/{job}/resize": `{"gpus_max": 1}`, "POST /v1/clean": `{"dry": true}`,
 	"POST /v1/jobs/{job}/remedy": `{"id": "gpus:1"}`, "POST /v1/jobs/{job}/edit": `{"keys": "grace: 9s"}`,
-	"POST /v1/jobs/{job}/priority": `{"priority": -1}`, "POST /v1/whatif": `{"systems": ["fifo"]}`}
+	"POST /v1/jobs/{job}/priority": `{"priority": -1}`,
+	"POST /v1/jobs/{job}/signal":   `{"signal": "USR1"}`, "POST /v1/whatif": `{"systems": ["fifo"]}`}
 
 // Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those
 // of others or to the machine (CVE-2025-43904, CVE-2026-65140 of Slurm).

@@ -138,6 +138,12 @@ type Forgetter interface {
 	Forget(ctx context.Context, gpus []sched.GPUID) error
 }
 
+// Signaller is a Site that can send signals to what jobs run.
+type Signaller interface {
+	// Signal sends one to processes of an attempt that runs.
+	Signal(job sched.JobID, attempt int32, in api.Signal) error
+}
+
 // Editor is a Site that can change all keys of a job.
 type Editor interface {
 	// Edit changes keys, all of them or none, and returns which hold at once and which of the next attempt. Under

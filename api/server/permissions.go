@@ -54,6 +54,7 @@ var rules = map[string]rule{
 	"POST /v1/jobs/{job}/requeue": {least: api.User, own: true},
 	"POST /v1/jobs/{job}/resize":  {least: api.User, own: true, body: api.MaxBody},
 
+	"POST /v1/jobs/{job}/signal": {least: api.User, own: true, body: api.MaxBody},
 	"POST /v1/jobs/{job}/remedy": {least: api.User, own: true, body: api.MaxBody},
 
 	"POST /v1/whatif":             {least: api.User, body: api.MaxBody},

@@ -114,6 +114,7 @@ func (s *Server) routes() {
 	whatifs{s}.addTo(s)
 	post(s, "/v1/jobs/{job}/edit", editID, "Change keys of a job, all of them or none", editor{s}.edit)
 	post(s, "/v1/jobs/{job}/priority", "priority", "Give a job another priority", editor{s}.prioritize)
+	post(s, "/v1/jobs/{job}/signal", signalID, "Send a signal to processes of a job that runs", editor{s}.signal)
 	post(s, "/v1/clean", cleanID, "Remove what jobs that are done left, but for checkpoints", s.clean)
 	post(s, "/v1/gpus/{gpu}/forget", forgetID, "Count a GPU that is missing no more", func(ctx context.Context,
 		in *aboutGPU) (api.Nodes, error) {
@@ -225,6 +226,9 @@ func alternative(host Host, on site.Site, id string) (instead string, able bool)
 	case id == forgetID:
 		_, able = on.(Forgetter)
 		return "what the world itself has for that: a cluster drops the GPUs of a node with it", able
+	case id == signalID:
+		_, able = on.(Signaller)
+		return "what the world itself has for that: kubectl exec runs kill in a pod of a cluster", able
 	case id == editID:
 		_, able = on.(Editor)
 		return "what the world itself has for that: kubectl edit changes an object of a cluster", able
@@ -250,6 +254,7 @@ const (
 	cleanID  = "clean"
 	editID   = "edit"
 	forgetID = "forget-gpu"
+	signalID = "signal"
 )
 
 type cleanInput struct{ Body api.Clean }

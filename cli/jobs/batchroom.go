@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,10 @@ func (f *batchRoom) contradicts(fs *pflag.FlagSet) error {
 		if len(given) == 1 && fs.Lookup(given[0][2:]).Value.String() == "" {
 			return fmt.Errorf("%s \"\", want %s", given[0], roomWanted[list[0]])
 		}
+	}
+	if from := fs.Lookup("input").Value.String(); from != "" && from != "none" && from != os.DevNull {
+		return fmt.Errorf("--input %s: a script has no input here; want < %s in it, behind the command that reads it",
+			from, from)
 	}
 	if fs.Changed("array") && fs.Lookup("array").Value.String() == "" {
 		return errors.New(`--array "": invalid job array specification, want numbers, as in 0-7 or 1,3,5-9:2`)

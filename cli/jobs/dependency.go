@@ -12,6 +12,14 @@ import (
 var dependencies = map[string]string{"afterany": jobfile.AfterAny, "afterok": jobfile.AfterOK,
 	"afternotok": jobfile.AfterFail}
 
+// otherDependencies are words of Slurm's that no job can wait by here, with the reason.
+var otherDependencies = map[string]string{
+	"after":            "want afterany: a job waits for the end of others, not for their start",
+	"aftercorr":        "want afterok, for all tasks of an array, or afterok:3_0 for one: all tasks wait for the same",
+	"afterburstbuffer": "there are no burst buffers",
+	"expand":           "want trainyard resize",
+}
+
 // waits notes the jobs that a script waits for, as in afterok:3:4,afterany:5: all of them.
 func (f *batchFlags) waits(job map[string]any) error {
 	if f.after == "" {
@@ -28,6 +36,9 @@ func (f *batchFlags) waits(job map[string]any) error {
 		}
 		word, numbers, _ := strings.Cut(part, ":")
 		how, known := dependencies[word]
+		if why := otherDependencies[word]; why != "" {
+			return fmt.Errorf("--dependency %s: %s is not known here, %s", f.after, word, why)
+		}
 		if !known {
 			return fmt.Errorf("--dependency %s: %s is not known here, want afterok, afterany, afternotok or "+
 				"singleton, as in afterok:3:4", f.after, word)

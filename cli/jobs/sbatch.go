@@ -66,6 +66,8 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	f.batchMore.define(fs)
 	f.batchRoom.define(fs)
 	f.batchMail.define(fs)
+	fs.StringP("input", "i", "", "")
+	_ = fs.MarkHidden("input")
 	// as it is: who is preempted waits for his turn again, and a GPU is one job's
 	for _, name := range []string{"requeue", "exclusive"} {
 		fs.Bool(name, false, "")

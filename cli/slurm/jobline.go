@@ -112,6 +112,8 @@ func (l *line) reason() string {
 		return "NonZeroExitCode"
 	case l.state() == timeout:
 		return "TimeLimit"
+	case l.Outcome == "rejected" && strings.Contains(l.Why, "to start after"):
+		return "DependencyNeverSatisfied"
 	case l.state() != pending:
 		return "None"
 	case strings.Contains(l.Why, "paused by its user"):

@@ -1,7 +1,13 @@
 package slurm
 
 import (
+	"context"
+	"strconv"
+	"strings"
+	"syscall"
+
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
@@ -17,7 +23,35 @@ type cancelFlags struct {
 	to                   client.Target
 	users, names, states []string
 	signal               string
-	me                   bool
+	me, batch, full      bool
+}
+
+// sends is what sends each job a signal; nil = they are cancelled.
+func (f *cancelFlags) sends() func(context.Context, *api.Client, *line) error {
+	if f.signal == "" || strings.EqualFold(strings.TrimPrefix(strings.ToUpper(f.signal), "SIG"), "KILL") && !f.batch {
+		return nil
+	}
+	in := api.Signal{Name: signalName(f.signal)}
+	if f.batch {
+		in.To = "main"
+	} else if f.full {
+		in.To = "all"
+	}
+	return func(ctx context.Context, c *api.Client, l *line) error {
+		if l.State == "done" {
+			return nil
+		}
+		_, err := api.EditsOf(c).Signal(ctx, strconv.Itoa(l.ID), in)
+		return err
+	}
+}
+
+// signalName is the name of a signal that may be given by its number.
+func signalName(signal string) string {
+	if n, err := strconv.Atoi(signal); err == nil {
+		return strings.TrimPrefix(unix.SignalName(syscall.Signal(n)), "SIG")
+	}
+	return signal
 }
 
 func newScancel() *cobra.Command {
@@ -26,14 +60,16 @@ func newScancel() *cobra.Command {
 		Use:   "scancel [JOB...]",
 		Short: "End jobs as Slurm's scancel does",
 		Long: `Ends jobs as Slurm's scancel does: those that are named, or that flags select.
-12 is a job, or all tasks of array 12.`,
+12 is a job, or all tasks of array 12. With --signal those that run get a signal
+instead: the tasks that srun started, and of a job that is no batch script all.`,
 		Example: `  scancel 12 14_[0-3]
   scancel --me -t PENDING`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case f.signal != "":
-				return term.Refusedf("scancel: --signal is not here; scontrol requeue has a job save and go on, " +
-					"kill on the machine sends signals to processes")
+			case f.batch && f.full:
+				return term.Usagef("scancel: --batch next to --full, want one of them")
+			case f.signal == "" && (f.batch || f.full):
+				return term.Usagef("scancel: --batch and --full say what gets --signal, want that too")
 			case len(args)+len(f.users)+len(f.names)+len(f.states) == 0 && !f.me:
 				return term.Usagef("scancel: No job identification provided, want JOB, --user or --name")
 			}
@@ -45,6 +81,9 @@ func newScancel() *cobra.Command {
 			w.me, w.wide, w.all = f.me, true, len(f.states) > 0 // --state all means all
 			cancelUnused.note(cmd)
 			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
+				if send := f.sends(); send != nil {
+					return w.each(cmd.Context(), c, send)
+				}
 				return w.command(cmd.Context(), c, "cancel", func(*line) error { return nil })
 			})(cmd, args)
 		},
@@ -55,12 +94,9 @@ func newScancel() *cobra.Command {
 	fs.BoolVar(&f.me, "me", false, "jobs of yours")
 	fs.StringArrayVarP(&f.names, "name", "n", nil, "jobs with these `NAMES`")
 	fs.StringArrayVarP(&f.states, "state", "t", nil, "jobs in `STATES`: PENDING, RUNNING")
-	fs.StringVarP(&f.signal, "signal", "s", "", "`SIGNAL`: refused, with what to use instead")
-	fs.BoolP("batch", "b", false, "")
-	fs.BoolP("full", "f", false, "")
-	for _, name := range []string{"batch", "full"} { // which part of a job gets a signal
-		_ = fs.MarkHidden(name)
-	}
+	fs.StringVarP(&f.signal, "signal", "s", "", "`SIGNAL` to send to the tasks of srun, in place of an end")
+	fs.BoolVarP(&f.batch, "batch", "b", false, "send it to the batch script alone")
+	fs.BoolVarP(&f.full, "full", "f", false, "send it to the batch script, too")
 	cancelUnused.define(fs)
 	return cmd
 }

@@ -55,6 +55,7 @@ var columns = []column{
 	{'S', "starttime", "START_TIME", func(l *line) string { return l.start(unknown) }},
 	{'e', "endtime", "END_TIME", func(l *line) string { return at(l.Ended, unknown) }},
 	{'V', "submittime", "SUBMIT_TIME", func(l *line) string { return at(l.Submitted, unknown) }},
+	{'Y', "schednodes", "SCHEDNODES", fixed("(null)")},
 	{'B', "exechost", "EXEC_HOST", (*line).nodes},
 	{0, "restartcnt", "RESTART_COUNT", func(l *line) string { return strconv.Itoa(max(l.Attempt-1, 0)) }},
 }
@@ -90,6 +91,7 @@ type cell struct {
 // Formats of squeue where none is asked for.
 const (
 	shortFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 )
 
@@ -217,6 +219,7 @@ type queueFlags struct {
 	jobs, users, names, states []string
 	format, long               string
 	me, noHeader, wide, whole  bool
+	start                      bool
 }
 
 // queueUnused means nothing here.
@@ -242,8 +245,8 @@ does not ask for are written as N/A; ` + "`trainyard ps`" + ` says more.`,
 			if err != nil {
 				return err
 			}
-			if w.me, w.wide, w.all = f.me, f.wide, true; len(f.states) == 0 {
-				w.states = map[state]bool{pending: true, running: true, completing: true}
+			if w.me, w.wide, w.start, w.all = f.me, f.wide, f.start, true; len(f.states) == 0 {
+				w.states = map[state]bool{pending: true, running: !f.start, completing: !f.start}
 			}
 			queueUnused.note(cmd)
 			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
@@ -267,6 +270,7 @@ does not ask for are written as N/A; ` + "`trainyard ps`" + ` says more.`,
 	fs.BoolVarP(&f.noHeader, "noheader", "h", false, "no titles")
 	fs.BoolVarP(&f.wide, "array", "r", false, "a line for each task of an array")
 	fs.BoolVarP(&f.whole, "long", "l", false, "with words of states and limits")
+	fs.BoolVar(&f.start, "start", false, "those that wait, and when they are expected to start")
 	fs.Bool("help", false, "this help")
 	queueUnused.define(fs)
 	return cmd
@@ -281,6 +285,8 @@ func (f *queueFlags) cells() ([]cell, error) {
 		return parseNames(f.long)
 	case f.format != "":
 		return parseFormat(f.format)
+	case f.start:
+		return parseFormat(startFormat)
 	case f.whole:
 		return parseFormat(longFormat)
 	}

@@ -27,6 +27,7 @@ type which struct {
 	me     bool
 	states map[state]bool // nil = all
 	wide   bool           // a line for each task
+	start  bool           // with when those that wait are expected to start
 }
 
 // given is a selector as given: its flag, for errors, and its values.
@@ -105,7 +106,11 @@ func (w *which) find(ctx context.Context, c *api.Client) (found []line, err erro
 	if failed := w.mine(ctx, c); failed != nil {
 		return nil, failed
 	}
-	all, err := c.Jobs(ctx, api.Filter{})
+	filter := api.Filter{}
+	if w.start {
+		filter.Ahead = api.AsSuits
+	}
+	all, err := c.Jobs(ctx, filter)
 	if err != nil {
 		return nil, err
 	}

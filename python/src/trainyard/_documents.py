@@ -573,6 +573,14 @@ class Series(_SeriesWords):
     width_s: float
 
 
+class _Signal(TypedDict):
+    signal: str
+
+
+class Signal(_Signal, total=False):
+    to: str
+
+
 class _Submission(TypedDict):
     dir: str
     file: str
