@@ -23,6 +23,8 @@ type Job struct {
 	Shares   []int    `json:"shares_with,omitempty" doc:"jobs on the same GPUs"`
 	Array    *Task    `json:"array,omitempty" doc:"where it is a task of an array"`
 	Keys     *Keys    `json:"keys,omitempty" doc:"other keys that an edit may change. Not in lists"`
+	// Notices are by the ways of notify.
+	Notices []NoticeState `json:"notices,omitempty" doc:"what was sent last in each way of its notify, or of its array's. Not in lists"`
 
 	Attempt     int     `json:"attempt" doc:"number of attempts started"`
 	Preemptions int     `json:"preemptions"`

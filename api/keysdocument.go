@@ -27,7 +27,23 @@ type Retries struct {
 	On      []string `json:"on,omitempty" doc:"ends such as exit:75; nothing = all of its own failures"`
 }
 
-// Notify is one way in which the user of a job hears of it: one of desktop, mail, webhook and run is set.
+// NoticeState says what was sent last in one way of notify.
+type NoticeState struct {
+	Way    string     `json:"way" doc:"desktop, mail, webhook or run"`
+	Sent   *NoticeTry `json:"sent,omitempty" doc:"the last that was; nothing = none was"`
+	Failed *NoticeTry `json:"failed,omitempty" doc:"the last that could not be"`
+}
+
+// NoticeTry is a notice that was sent, or could not be.
+type NoticeTry struct {
+	Job     int    `json:"job" doc:"that it was about"`
+	Outcome string `json:"outcome" doc:"what it said of it: failed, finished, preempted, timeout or idle"`
+	At      string `json:"at" doc:"RFC 3339"`
+	Why     string `json:"why,omitempty" doc:"it could not be sent; to its user and admins alone"`
+}
+
+// Notify is one way in which the user of a job hears of it: one of desktop, mail, webhook and run is set, for its user
+// and admins; others see on alone.
 type Notify struct {
 	On      []string `json:"on,omitempty" doc:"occasions; nothing = failed and finished"`
 	Desktop bool     `json:"desktop,omitempty"`

@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/ports"
@@ -60,7 +62,15 @@ type Options struct {
 	Log     *slog.Logger    // what users should hear of; nil = no one does
 	Sinks   []eventlog.Sink // hear every new event, and last whenever a batch is durable
 	Decided func(ns int64)  // hears how long each decision took that changed something; nil = none does
-	Unheard func() []string // what users did not hear of, and why, in sentences; nil = nothing is known of it
+	Notices Notices         // to the users of jobs; nil = nothing is known of them
+}
+
+// Notices knows what users heard of their jobs. Anyone may ask at any time.
+type Notices interface {
+	// Unheard says what users did not hear of, and why, in sentences.
+	Unheard() []string
+	// Tried says what was sent last in each way of a job, or of its array, of which first is the first task.
+	Tried(first sched.JobID, ways []task.Notify) []api.NoticeState
 }
 
 // Check says what is wrong with the system and its settings.

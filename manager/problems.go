@@ -22,8 +22,8 @@ func (m *Manager) Problems() []string {
 	for _, job := range slices.Sorted(maps.Keys(astray)) {
 		list = append(list, fmt.Sprintf("job %d: %s", job, astray[job]))
 	}
-	if m.o.Unheard != nil {
-		list = append(list, m.o.Unheard()...)
+	if m.o.Notices != nil {
+		list = append(list, m.o.Notices.Unheard()...)
 	}
 	return slices.Concat(list, m.Host.Problems())
 }

@@ -38,6 +38,15 @@ func (*Site) Keys(spec *sched.JobSpec) *api.Keys {
 	return k
 }
 
+// Notices says what was sent last in each way in which the user of a job hears of it.
+func (s *Site) Notices(id sched.JobID, spec *sched.JobSpec) []api.NoticeState {
+	t, err := task.DecodeTask(spec.Task)
+	if err != nil || s.m.o.Notices == nil || len(t.Notify) == 0 {
+		return nil
+	}
+	return s.m.o.Notices.Tried(spec.Ties.Array.First(id), t.Notify)
+}
+
 // TimeLimit returns that of a job; 0 = none.
 func (*Site) TimeLimit(spec *sched.JobSpec) time.Duration { return task.TimeLimitOf(spec.Task) }
 

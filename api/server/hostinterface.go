@@ -122,6 +122,12 @@ type Keeper interface {
 	TimeLimit(spec *sched.JobSpec) time.Duration
 }
 
+// Noticer is a Site whose jobs have users who hear of them.
+type Noticer interface {
+	// Notices says what was sent last in each way. Anyone may call it.
+	Notices(id sched.JobID, spec *sched.JobSpec) []api.NoticeState
+}
+
 // Planner is a Batch that knows when its jobs would start; without it nothing is known.
 type Planner interface {
 	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)

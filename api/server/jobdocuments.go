@@ -75,12 +75,33 @@ func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err erro
 			if k, able := s.o.Site.(Keeper); able {
 				doc.Keys = k.Keys(v.Jobs[id].Spec)
 			}
+			if n, able := s.o.Site.(Noticer); able {
+				doc.Notices = n.Notices(id, v.Jobs[id].Spec)
+			}
+			conceal(callerOf(ctx).who, &doc)
 		}
 	})
 	if f := doc.Failure; f != nil && f.Attempt > 0 {
 		f.Tail = s.o.Site.Tail(id, int32(f.Attempt), tailLines)
 	}
 	return doc, err
+}
+
+// conceal leaves out of a job of another user where its notices go, unless an admin asks.
+func conceal(who api.Who, doc *api.Job) {
+	if who.Role >= api.Admin || who.Name == doc.Owner {
+		return
+	}
+	if doc.Keys != nil {
+		for i, way := range doc.Keys.Notify {
+			doc.Keys.Notify[i] = api.Notify{On: way.On}
+		}
+	}
+	for i := range doc.Notices {
+		if failed := doc.Notices[i].Failed; failed != nil {
+			failed.Why = ""
+		}
+	}
 }
 
 // tailLines are the last lines of an output that the document of a failure has.

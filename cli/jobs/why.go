@@ -144,6 +144,9 @@ func stopsText(doc *api.Why, width int, now time.Time) (text string) {
 	if d := doc.Last; d != nil {
 		text += term.Entry("lost", lostText(d, cmp.Or(doc.Unit, "GPU"), now), width)
 	}
+	for i := range doc.Job.Notices {
+		text += term.Entry("notice", noticeText(&doc.Job.Notices[i], now), width)
+	}
 	if doc.Remark != "" {
 		text += term.Entry("remark", api.Printable(doc.Remark), width)
 	}
@@ -306,4 +309,25 @@ func figuresText(list []api.Figure, unit string) string {
 		return asSlots.Replace(strings.Join(words, "; "))
 	}
 	return strings.Join(words, "; ")
+}
+
+// noticeText says what was sent last in one way.
+func noticeText(n *api.NoticeState, now time.Time) string {
+	text := "by " + n.Way
+	switch {
+	case n.Sent == nil && n.Failed == nil:
+		return text + ": none was sent so far"
+	case n.Sent != nil:
+		text += fmt.Sprintf(": %s, sent %s", n.Sent.Outcome, client.When(n.Sent.At, now))
+	}
+	if f := n.Failed; f != nil {
+		if text += ":"; n.Sent != nil {
+			text = text[:len(text)-1] + ";"
+		}
+		text += fmt.Sprintf(" %s could not be sent %s", f.Outcome, client.When(f.At, now))
+		if f.Why != "" {
+			text += ": " + api.Printable(f.Why)
+		}
+	}
+	return text
 }

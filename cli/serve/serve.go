@@ -141,7 +141,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 func opened(ctx context.Context, o *manager.Options, program string, last bool) (*manager.Manager, func(), error) {
 	host, _ := os.Hostname()
 	n := notify.New(notify.Options{Program: program, Dir: o.Dir, Host: host, Log: o.Log, Flush: last})
-	o.Sinks, o.Unheard = append(o.Sinks, n), n.Unheard
+	o.Sinks, o.Notices = append(o.Sinks, n), n
 	m, err := manager.Open(ctx, *o)
 	if err != nil {
 		n.Stop()

@@ -27,6 +27,9 @@ type letter struct {
 	Key   string      `json:"key"` // those of one are sent one after the other
 	Due   time.Time   `json:"due"`
 	Begun bool        `json:"begun,omitempty"` // it is being sent: after a crash no one knows whether it was
+
+	Attempt int32         `json:"attempt,omitempty"` // that it is about
+	Ran     time.Duration `json:"ran_ns,omitempty"`  // for how long the job had run
 }
 
 func keyOf(id sched.JobID) string { return strconv.Itoa(int(id)) }
@@ -42,6 +45,7 @@ type contents struct {
 	Through sched.Time           `json:"through_ns"`
 	Letters []letter             `json:"letters,omitempty"`
 	Last    map[string]time.Time `json:"last,omitempty"` // when a letter of a key was sent last
+	Tried   []tried              `json:"tried,omitempty"`
 	Idle    map[string]int32     `json:"idle,omitempty"` // the attempt of a job of which it was said last, by name
 }
 
@@ -76,7 +80,7 @@ func (b *box) load(dir string, log *slog.Logger, now time.Time) {
 		log.Warn("notices that were not sent yet cannot be read", "file", FileName, "error", err)
 		return
 	}
-	b.known, b.has.Through, b.has.Letters = true, was.Through, was.Letters
+	b.known, b.has.Through, b.has.Letters, b.has.Tried = true, was.Through, was.Letters, was.Tried
 	maps.Copy(b.has.Last, was.Last)
 	maps.DeleteFunc(b.has.Last, func(_ string, at time.Time) bool { return at.After(now) })
 	maps.Copy(b.has.Idle, was.Idle)

@@ -4,7 +4,6 @@ package notify
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -53,6 +52,7 @@ type heard struct {
 	words   []string // what users may hear of it as, the most special first; none = it is not for them
 	key     string   // of the job, or its array
 	attempt int32
+	ran     time.Duration // so far
 	task    string
 	at      sched.Time
 	ofHost  bool
@@ -68,7 +68,7 @@ type Notifier struct {
 
 	mu    sync.Mutex
 	fresh []heard // durable
-	lost  []lost  // the last ones, each of another key
+	tried []tried // the last ones, each of another key
 
 	box    box
 	once   sync.Once // of the start
@@ -115,6 +115,9 @@ func (n *Notifier) Stop() {
 func (n *Notifier) Restart(v *sched.View) {
 	n.once.Do(func() {
 		n.box.load(n.o.Dir, n.o.Log, time.Now())
+		n.mu.Lock()
+		n.tried = slices.Clone(n.box.has.Tried)
+		n.mu.Unlock()
 		if n.o.Program == "" {
 			n.box.dropHost()
 		}
@@ -174,7 +177,7 @@ func asks(j *sched.Job) bool { return strings.Contains(j.Spec.Task, `"notify":`)
 func about(v *sched.View, id sched.JobID) heard {
 	j := v.Job(id)
 	h := heard{about: Notice{Schema: schema, Job: int(id), Name: j.Spec.Name, User: j.Spec.User,
-		Outcome: j.Outcome.String()}, attempt: j.Attempts, task: j.Spec.Task}
+		Outcome: j.Outcome.String()}, attempt: j.Attempts, ran: j.RunNow(v.Now), task: j.Spec.Task}
 	h.key = keyOf(j.Spec.Ties.Array.First(id))
 	return h
 }
@@ -267,7 +270,7 @@ func (n *Notifier) letters(h *heard) (list []letter) {
 		if word == "" {
 			continue
 		}
-		l := letter{About: h.about, To: *to, Dir: t.Dir, Key: h.key + "/" + keyOf(sched.JobID(i))}
+		l := letter{About: h.about, To: *to, Dir: t.Dir, Key: keyOfWay(h.key, i), Attempt: h.attempt, Ran: h.ran}
 		l.About.Outcome, l.About.Host = word, n.o.Host
 		l.About.ID = idOf(h, word, i)
 		list = append(list, l)
@@ -294,6 +297,7 @@ func (n *Notifier) run() {
 		if n.ctx.Err() == nil {
 			due = n.box.due(n.moment(last))
 		}
+		n.keep()
 		n.box.save(time.Now())
 		for _, l := range due {
 			go func() { results <- result{l, n.send(&l)} }()
@@ -330,36 +334,6 @@ func (n *Notifier) moment(last bool) time.Time {
 type result struct {
 	letter
 	err error
-}
-
-// mostLost is how many notices that could not be sent are remembered.
-const mostLost = 20
-
-// lost is why the last notice of a key could not be sent.
-type lost struct{ key, why string }
-
-// went remembers that a notice could not be sent, until one of its key can.
-func (n *Notifier) went(r *result) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.lost = slices.DeleteFunc(n.lost, func(l lost) bool { return l.key == r.Key })
-	if r.err == nil {
-		return
-	}
-	a := &r.About
-	n.lost = append(n.lost[max(len(n.lost)+1-mostLost, 0):], lost{r.Key, fmt.Sprintf(
-		"job %d (%s): no one was notified (%s): %v", a.Job, a.Name, a.Outcome, r.err)})
-}
-
-// Unheard says which notices could not be sent lately, and why. Anyone may ask at any time.
-func (n *Notifier) Unheard() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	list := make([]string, len(n.lost))
-	for i, l := range n.lost {
-		list[i] = l.why
-	}
-	return list
 }
 
 // sortedWords are the outcomes of a count in order.

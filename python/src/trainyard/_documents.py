@@ -218,6 +218,25 @@ class Keys(TypedDict, total=False):
     wall_time: str
 
 
+class _NoticeTry(TypedDict):
+    at: str
+    job: int
+    outcome: str
+
+
+class NoticeTry(_NoticeTry, total=False):
+    why: str
+
+
+class _NoticeState(TypedDict):
+    way: str
+
+
+class NoticeState(_NoticeState, total=False):
+    failed: NoticeTry
+    sent: NoticeTry
+
+
 class _Job(TypedDict):
     attempt: int
     gpu_seconds: float
@@ -252,6 +271,7 @@ class Job(_Job, _JobWords, total=False):
     lost_s: float
     memory_gb: float
     model: str
+    notices: Optional[List[NoticeState]]
     outcome: str
     owner: str
     preemptible: str
