@@ -20,9 +20,10 @@ type Learner struct {
 	// of a model may differ. It is no guess: what is made of one is taken for a slow-down. nil = it is not.
 	Epoch func(v *sched.View, id sched.JobID) time.Duration
 
-	alone *History        // of epochs alone, in seconds where slow-downs go: sets of one
-	on    [][]sched.JobID // by GPUID: the jobs whose attempts hold it
-	jobs  []watched       // by JobID
+	alone   *History        // of epochs alone, in seconds where slow-downs go: sets of one
+	on      [][]sched.JobID // by GPUID: the jobs whose attempts hold it
+	jobs    []watched       // by JobID
+	changed sched.Changes   // jobs of which no event need speak
 }
 
 // watched is what is remembered of a job.
@@ -41,6 +42,7 @@ func NewLearner(h *History) *Learner {
 var (
 	_ sched.Observer = (*Learner)(nil)
 	_ sched.Memory   = (*Learner)(nil)
+	_ sched.Changer  = (*Learner)(nil)
 )
 
 // Observe folds an event.
@@ -72,6 +74,7 @@ func (l *Learner) Observe(v *sched.View, e *sched.Event) {
 // meet takes note of jobs that are new: they have just arrived, or the Learner has.
 func (l *Learner) meet(v *sched.View) {
 	for id := len(l.jobs); id < len(v.Jobs); id++ {
+		l.changed.Note(sched.JobID(id))
 		l.jobs = append(l.jobs, watched{from: sched.Never, begin: sched.Never})
 		if j := &v.Jobs[id]; j.HoldsDevices() {
 			l.enter(v, sched.JobID(id))
@@ -120,6 +123,7 @@ func (l *Learner) disturb(id sched.JobID) {
 	for _, g := range l.jobs[id].gpus {
 		for _, other := range l.on[g] {
 			l.jobs[other].begin = sched.Never
+			l.changed.Note(other)
 		}
 	}
 }
@@ -248,6 +252,11 @@ func (l *Learner) failed(v *sched.View, e *sched.Event) {
 			_ = l.History.RecordOOM(p, models, e.Time) // the set was checked
 		}
 	}
+}
+
+// Changed appends the jobs whose epochs were disturbed; of others it remembers something else by events of their own.
+func (l *Learner) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
+	return l.changed.Changed(dst)
 }
 
 // Format names what is saved.

@@ -38,9 +38,16 @@ type Company struct {
 	// Slack: in the search under way a set was refused for want of slack, which depends on the newcomer's epoch.
 	Slack bool
 
-	limits Limits
-	jobs   []known
-	crowd  []sched.JobID // scratch
+	limits  Limits
+	jobs    []known
+	changed sched.Changes // jobs of which something was remembered without an event of theirs
+	crowd   []sched.JobID // scratch
+}
+
+// of returns what is remembered of job id, for it to be changed.
+func (d *Company) of(id sched.JobID) *known {
+	d.changed.Note(id)
+	return &d.jobs[id]
 }
 
 // known is what is remembered of a job.
@@ -54,6 +61,9 @@ type known struct {
 	whole bool            // its next attempt starts with a whole epoch
 	risk  bool            // it was flagged as late
 }
+
+// leave ends the part that the job has in a trial.
+func (m *known) leave() { m.from, m.until, m.took = sched.Never, sched.Never, 0 }
 
 func newKnown() known {
 	return known{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
@@ -77,6 +87,7 @@ func (d *Company) Resume(v *sched.View) {
 // meet makes room for jobs that are new.
 func (d *Company) meet(v *sched.View) {
 	for len(d.jobs) < len(v.Jobs) {
+		d.changed.Note(sched.JobID(len(d.jobs)))
 		d.jobs = append(d.jobs, newKnown())
 	}
 }
@@ -103,9 +114,11 @@ func (d *Company) Observe(v *sched.View, e *sched.Event) {
 
 // Flag notes that job id would be late even alone, and reports whether that is new.
 func (d *Company) Flag(id sched.JobID) bool {
-	was := d.jobs[id].risk
-	d.jobs[id].risk = true
-	return !was
+	if d.jobs[id].risk {
+		return false
+	}
+	d.of(id).risk = true
+	return true
 }
 
 // Undone reports whether job id was taken off others before.
@@ -180,7 +193,7 @@ func (d *Company) Give(v *sched.View, id sched.JobID, set []sched.GPUID, share b
 
 // tryOut has the epochs of newcomer id and of d.crowd watched.
 func (d *Company) tryOut(id sched.JobID, out *sched.Desired) {
-	d.jobs[id].from, d.jobs[id].until, d.jobs[id].took = sched.Never, sched.Never, 0
+	d.of(id).leave()
 	for _, o := range append(d.crowd, id) {
 		out.Watch = append(out.Watch, sched.Watch{Job: o, On: true})
 	}

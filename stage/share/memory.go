@@ -9,6 +9,23 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+var (
+	_ sched.Changer = (*Core)(nil)
+	_ sched.Changer = (*Company)(nil)
+)
+
+// Changed appends the jobs of which the learner remembers something else.
+func (d *Core) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
+	return d.Know.Learner.Changed(dst)
+}
+
+// Changed appends the jobs that trials changed something for, then what the learner says.
+func (d *Company) Changed(dst []sched.JobID) (list []sched.JobID, known bool) {
+	dst, known = d.changed.Changed(dst)
+	list, learner := d.Core.Changed(dst)
+	return list, known && learner
+}
+
 // SaveJob appends what is remembered of job j, then what the learner does.
 func (d *Company) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(d.jobs) {

@@ -177,9 +177,10 @@ func (d *Company) started(v *sched.View, e *sched.Event) {
 // begin has the trial of newcomer id start at a time: whole epochs from then on count.
 func (d *Company) begin(v *sched.View, id sched.JobID, from sched.Time) {
 	d.crowd = d.partner(d.Held[id], d.crowd)
-	d.jobs[id].until = from.Add(d.lasts(v, id, d.others(id), 0))
+	d.of(id).until = from.Add(d.lasts(v, id, d.others(id), 0))
 	for _, o := range d.crowd {
-		d.jobs[o].from, d.jobs[o].took = from, 0
+		m := d.of(o)
+		m.from, m.took = from, 0
 	}
 }
 
@@ -271,7 +272,7 @@ func (d *Company) keep(v *sched.View, id sched.JobID, others []sched.JobID, out 
 
 // undo takes newcomer id off its GPUs, at the end of its epoch or at once, never to be put next to the same jobs again.
 func (d *Company) undo(id sched.JobID, others []sched.JobID, atOnce bool, out *sched.Desired) {
-	if m := &d.jobs[id]; !slices.ContainsFunc(m.tried, func(t []sched.JobID) bool { return slices.Equal(t, others) }) {
+	if m := d.of(id); !slices.ContainsFunc(m.tried, func(t []sched.JobID) bool { return slices.Equal(t, others) }) {
 		m.tried = append(m.tried, slices.Clone(others))
 	}
 	t := out.Give(id, nil, sched.Reason{Code: sched.WhyUndone, Job: others[0]})
@@ -286,7 +287,7 @@ func (d *Company) undo(id sched.JobID, others []sched.JobID, atOnce bool, out *s
 // part ends the part of jobs in a trial. Their epochs need not be reported any more.
 func (d *Company) part(jobs []sched.JobID, out *sched.Desired) {
 	for _, o := range jobs {
-		d.jobs[o].from, d.jobs[o].until, d.jobs[o].took = sched.Never, sched.Never, 0
+		d.of(o).leave()
 		out.Watch = append(out.Watch, sched.Watch{Job: o})
 	}
 }
