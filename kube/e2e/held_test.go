@@ -139,50 +139,74 @@ func (s *siege) webhookAway() {
 	still := s.honest()
 	lab := s.space
 	s.space = tenant
-	var away atomic.Bool
-	away.Store(true)
-	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		body, _ := io.ReadAll(q.Body)
-		var review admissionv1.AdmissionReview
-		if away.Load() || yaml.Unmarshal(body, &review) != nil {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		text, _ := yaml.Marshal(&review)
-		text, _ = yaml.YAMLToJSON(text)
-		_, _ = w.Write(text)
-	}))
-	defer hook.Close()
-	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
-	set := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "away"},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "away.example.com", SideEffects: &none,
-			FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: tenant}},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &hook.URL,
-				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
-					Resources: []string{"pods"}}}}}}}
-	s.create(set)
-	probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "probe"},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
-	eventually(s.t, "the API server asks the webhook", func() bool {
-		err := s.api.Create(s.t.Context(), probe.DeepCopy(), client.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), "away.example.com")
-	})
+	hook := s.webhook(tenant)
+	defer hook.server.Close()
 	s.does(s.urgent("unsure", 8))
 	s.held("unsure", "away.example.com")
 	still()
-	away.Store(false)
+	hook.answer.Store(allows)
 	s.space = lab
 	s.remove("honest")
 	s.space = tenant
 	s.first("unsure")
 	s.remove("unsure")
-	must(s.t, s.api.Delete(s.t.Context(), set))
+	must(s.t, s.api.Delete(s.t.Context(), hook.set))
 	s.space = lab
+}
+
+// webhook is one of the cluster, which is asked about pods of one namespace.
+type webhook struct {
+	server *httptest.Server
+	set    *admissionregistrationv1.ValidatingWebhookConfiguration
+	answer atomic.Int32
+}
+
+// What a webhook may answer; at first it is away.
+const (
+	away int32 = iota
+	allows
+	refuses
+)
+
+// ServeHTTP answers the API server.
+func (h *webhook) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, _ := io.ReadAll(q.Body)
+	var review admissionv1.AdmissionReview
+	answer := h.answer.Load()
+	if answer == away || yaml.Unmarshal(body, &review) != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: answer == allows}
+	text, _ := yaml.Marshal(&review)
+	text, _ = yaml.YAMLToJSON(text)
+	_, _ = w.Write(text)
+}
+
+// webhook has one be asked about the pods of a namespace.
+func (s *siege) webhook(space string) *webhook {
+	s.t.Helper()
+	h := new(webhook)
+	h.server = httptest.NewTLSServer(h)
+	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
+	h.set = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "away"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "away.example.com", SideEffects: &none,
+			FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: space}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &h.server.URL,
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"pods"}}}}}}}
+	s.create(h.set)
+	probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "probe"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+	eventually(s.t, "the API server asks the webhook", func() bool {
+		err := s.api.Create(s.t.Context(), probe.DeepCopy(), client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "away.example.com")
+	})
+	return h
 }
 
 // hopelessTemplate has the enemy submit templates that no pod can be made of.

@@ -13,18 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/internal/testsize"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// siegeWorld is honest jobs next to a tenant, of whose jobs none may start: his namespace always has a quota that
-// refuses them. They have the highest priority.
+var sieges = testsize.Flag("sieges", 1, 50, "random worlds of tenants whose jobs are refused, of 40 moves each")
+
+// siegeWorld is honest jobs next to tenants, of whose jobs none may start: the first has a quota that refuses them at
+// all times, another has rules of Pod Security, the third a webhook that refuses them. They have the highest priority.
 type siegeWorld struct {
 	*siege
 	draw   *rand.Rand
 	honest []string
 	count  int
 }
+
+// Namespaces of the other tenants.
+const (
+	strict = "strict"
+	hooked = "hooked"
+)
 
 // moves are what may happen next in a world.
 var moves = map[string]func(w *siegeWorld){
@@ -35,7 +44,9 @@ var moves = map[string]func(w *siegeWorld){
 			w.honest = append(w.honest, name)
 		}
 	},
-	"job that is refused": func(w *siegeWorld) { w.create(w.refused(tenant)) },
+	"job that is refused":   func(w *siegeWorld) { w.create(w.refused(tenant)) },
+	"job against the rules": func(w *siegeWorld) { w.create(w.refused(strict)) },
+	"job of a webhook":      func(w *siegeWorld) { w.create(w.refused(hooked)) },
 	"job of no pod": func(w *siegeWorld) {
 		j := w.refused(tenant)
 		j.Spec.Template.Spec.Containers[0].Image = ""
@@ -104,51 +115,67 @@ func (w *siegeWorld) refused(space string) *v1alpha1.TrainingJob {
 	})
 }
 
-// Ensure that in random worlds of a tenant whose jobs are refused in ever other ways, with finalizers of others on
-// pods, namespaces that go, and kills of the controller, all honest jobs end in their first attempt, and nothing is
-// left once their jobs are deleted.
+// Ensure that in random worlds of tenants whose jobs are refused in ever other ways, with finalizers of others on pods,
+// namespaces that go, and kills of the controller, all honest jobs end in their first attempt, none of the others runs,
+// and nothing is left once their jobs are deleted.
 func TestWorldsOfTenants(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(time.Second, 50*time.Millisecond, 0)},
 		v1alpha1.SchedulerPolicySpec{System: "fifo-skip", Settings: map[string]string{"min_run": "0"},
 			Limits: v1alpha1.Limits{Priority: 5}})
-	r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}})
-	const seed = 1
-	w := &siegeWorld{siege: &siege{rig: r}, draw: rand.New(rand.NewPCG(seed, 2))}
+	for _, name := range []string{tenant, hooked} {
+		r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: strict,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	w := &siegeWorld{siege: &siege{rig: r}}
+	hook := w.webhook(hooked)
+	defer hook.server.Close()
+	hook.answer.Store(refuses)
 	moves["other refusal"](w)
 	r.serve()
-	names := []string{"honest job", "honest job", "honest job", "job that is refused", "job of no pod", "job that goes",
+	for seed := range uint64(sieges.N()) {
+		w.play(seed)
+	}
+}
+
+// play plays a world to its end.
+func (w *siegeWorld) play(seed uint64) {
+	w.draw, w.honest = rand.New(rand.NewPCG(seed, 2)), nil
+	names := []string{"honest job", "honest job", "honest job", "job that is refused", "job against the rules",
+		"job of a webhook", "job of no pod", "job that goes",
 		"other refusal", "range of limits", "namespace that goes", "finalizer of others", "finalizer of others", "kill"}
 	for range 40 {
 		what := names[w.draw.IntN(len(names))]
-		t.Log(what)
+		w.t.Log(what)
 		moves[what](w)
 		time.Sleep(time.Duration(w.draw.IntN(300)) * time.Millisecond)
 	}
 	for _, name := range w.honest {
-		if st := r.until(name, v1alpha1.Succeeded); st.Attempt != 1 || st.Restarts != 0 {
-			t.Errorf("seed %d: %s: %+v, want its first attempt to end", seed, name, st)
+		if st := w.until(name, v1alpha1.Succeeded); st.Attempt != 1 || st.Restarts != 0 {
+			w.t.Errorf("seed %d: %s: %+v, want its first attempt to end", seed, name, st)
 		}
 	}
 	var jobs v1alpha1.TrainingJobList
-	must(t, r.api.List(t.Context(), &jobs))
+	must(w.t, w.api.List(w.t.Context(), &jobs))
 	for i := range jobs.Items {
-		if j := &jobs.Items[i]; j.Namespace != r.space && j.Status.Attempt != 0 {
-			t.Errorf("seed %d: %s: %+v, want it never started", seed, j.Name, j.Status)
+		j := &jobs.Items[i]
+		if j.Namespace != w.space && j.Status.Attempt != 0 {
+			w.t.Errorf("seed %d: %s: %+v, want it never started", seed, j.Name, j.Status)
 		}
-		must(t, client.IgnoreNotFound(r.api.Delete(t.Context(), &jobs.Items[i])))
+		must(w.t, client.IgnoreNotFound(w.api.Delete(w.t.Context(), j)))
 	}
 	var pods corev1.PodList
-	must(t, r.api.List(t.Context(), &pods))
+	must(w.t, w.api.List(w.t.Context(), &pods))
 	for i := range pods.Items {
-		must(t, client.IgnoreNotFound(r.api.Patch(t.Context(), &pods.Items[i],
+		must(w.t, client.IgnoreNotFound(w.api.Patch(w.t.Context(), &pods.Items[i],
 			client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`)))))
 	}
-	eventually(t, "nothing is left over", func() bool {
+	eventually(w.t, "nothing is left over", func() bool {
 		var claims resourcev1.ResourceClaimList
 		var left v1alpha1.TrainingJobList
 		for _, list := range []client.ObjectList{&pods, &claims, &left} {
-			must(t, r.api.List(t.Context(), list))
+			must(w.t, w.api.List(w.t.Context(), list))
 		}
 		return len(pods.Items)+len(claims.Items)+len(left.Items) == 0
 	})
