@@ -57,8 +57,8 @@ var scenes = []scene{
 	{name: "ranks, one late", ranks: 2, // where all is slow, the rest is asked before it handles the signal
 		argv: []string{"GO", "launcher", "2", "sh", "-c",
 			"[ $LOCAL_RANK = 1 ] && late='-late 2s'; exec GO trainer $late"}},
-	{name: "stopped", argv: script("sh", "GO trainer & sleep 0.1; kill -STOP $!; echo TRAINYARD step=0; wait"),
-		asked: "shim.test"},
+	{name: "stopped", argv: script("sh", "GO trainer -stop 20 & until grep -q '^State:.T' /proc/$!/status; "+
+		"do sleep 0.05; done; echo TRAINYARD step=19; wait"), asked: "shim.test"},
 	{name: "leader", argv: script("bash", `trap "kill -TERM \$!; wait" TERM; GO trainer -workers 2 & wait`),
 		to: "leader", asked: "bash"},
 	{name: "no one", argv: script("sh", "trap 'echo TRAINYARD saved step=1; exit 75' USR1; echo TRAINYARD step=1; "+

@@ -38,6 +38,7 @@ func trainer(args []string) int {
 	fs := flag.NewFlagSet("trainer", flag.ContinueOnError)
 	workers := fs.Int("workers", 0, "")
 	late := fs.Duration("late", 0, "")
+	stop := fs.Int("stop", 0, "")
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}
@@ -67,6 +68,9 @@ func trainer(args []string) int {
 	}()
 	rank := os.Getenv("LOCAL_RANK")
 	for step := 1; ; step++ {
+		if step == *stop {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		}
 		select {
 		case <-died:
 			fmt.Println("a worker died")
