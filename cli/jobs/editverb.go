@@ -161,7 +161,7 @@ func quotedJSON(v any) string {
 // editor opens the keys of a job in the editor of its user, and returns those that are otherwise then.
 func editor(cmd *cobra.Command, doc *api.Job) (string, error) {
 	if !term.Reads(cmd.InOrStdin()) {
-		return "", term.Usagef("edit: no KEY=VALUE, want some where no one is at a terminal")
+		return "", term.Usagef("edit: no KEY=VALUE, want some where no one is at a terminal: $EDITOR needs one")
 	}
 	was := shownKeys(doc)
 	text, err := yaml.Marshal(was)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
@@ -215,6 +217,7 @@ type submitFlags struct {
 	to   client.Target
 	once client.Once
 	json bool
+	held bool
 }
 
 func newSubmit() *cobra.Command {
@@ -245,6 +248,7 @@ it inherits none. ` + "`trainyard run`" + ` does the same and follows.`,
 			if err != nil {
 				return err
 			}
+			s.Paused = f.held
 			f.once.Await(cmd, &f.to)
 			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 				return f.submit(cmd, c, &s, args)
@@ -255,7 +259,16 @@ it inherits none. ` + "`trainyard run`" + ` does the same and follows.`,
 	f.to.AddFlags(cmd)
 	f.define(cmd)
 	f.once.Define(cmd)
+	cmd.Flags().BoolVar(&f.held, "paused", false, "hold the jobs from the start, until they are resumed")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON document instead of the numbers")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		unknown := (*pflag.NotExistError)(nil)
+		if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "hold" { // Slurm's word
+			return term.Usagef("submit: --hold is called --paused here; `trainyard resume` lets the jobs wait for " +
+				"their turn")
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	return cmd
 }
 
