@@ -10,6 +10,7 @@ type Keys struct {
 	Notify      []Notify   `json:"notify,omitempty" doc:"in which ways its user hears of it"`
 	GPUTypes    []string   `json:"gpu_type,omitempty" doc:"parts of the names of the GPUs that will do; nothing = any will"`
 	GPUMemory   float64    `json:"gpu_memory_gb,omitempty" doc:"that each GPU has at least"`
+	Snapshot    string     `json:"snapshot,omitempty" doc:"of which commit of git it runs in a copy, and whether there were changes"`
 	Preemptible string     `json:"preemptible,omitempty" doc:"whether it may be stopped for others: true or false; nothing = after-save"`
 }
 

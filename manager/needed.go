@@ -40,6 +40,9 @@ func needsOf(id sched.JobID, j *sched.Job) (needs []need) {
 	if t.Script.Sum != "" {
 		needs = append(needs, need{id, j.Spec.Name, backup.Script(t.Script.Sum, filepath.Base(t.ScriptPath()))})
 	}
+	if t.Tree.Sum != "" {
+		needs = append(needs, need{id, j.Spec.Name, backup.Script(t.Tree.Sum, shim.Tree)})
+	}
 	return needs
 }
 

@@ -90,6 +90,9 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 	if k.pending == nil {
 		k.pending = make(map[string]int)
 	}
+	if err = k.keepTrees(shim.State(dir), jobs, digests); err != nil {
+		return done, err
+	}
 	for i := range jobs {
 		t := &jobs[i].Task
 		if t.Script.At == 0 {
@@ -107,6 +110,33 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 		t.Script.Sum = digests[path]
 	}
 	return done, nil
+}
+
+// keepTrees has jobs run in their working trees as they are now, and adds the digests of those, by folder.
+func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[string]string) error {
+	trees := make(map[string]task.Tree) // by folder
+	for i := range jobs {
+		t := &jobs[i].Task
+		if t.Tree.Root == "" || t.Tree.Sum != "" {
+			continue
+		}
+		folder := t.Tree.Root
+		tree, kept := trees[folder]
+		if !kept {
+			var err error
+			if tree, err = keepTree(dir, folder); err != nil {
+				return fmt.Errorf("job %s: %w", jobs[i].Spec.Name, err)
+			}
+			trees[folder], digests["tree of "+folder] = tree, tree.Sum
+			k.pending[tree.Sum]++
+		}
+		t.Tree = tree
+		// git names the tree without links on the way
+		if real, err := filepath.EvalSymlinks(t.Dir); err == nil {
+			t.Dir = real
+		}
+	}
+	return nil
 }
 
 // keepKnown has jobs that are known beforehand run their scripts as they are now; those that the log has already run
@@ -140,8 +170,8 @@ func (m *Manager) keepKnown(jobs []jobfile.Job) error {
 	return err
 }
 
-// copies reports whether a job runs a copy of its script.
-func copies(j jobfile.Job) bool { return j.Task.Script.At > 0 }
+// copies reports whether a job runs a copy of its script or in one of its working tree.
+func copies(j jobfile.Job) bool { return j.Task.Script.At > 0 || j.Task.Tree.Root != "" }
 
 // dropScripts removes the scripts that no job which is not done runs, and what a kill has left, and adds them to doc.
 func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {

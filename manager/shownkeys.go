@@ -32,6 +32,9 @@ func (*Site) Keys(spec *sched.JobSpec) *api.Keys {
 		}
 		k.Notify = append(k.Notify, way)
 	}
+	if t.Tree.Sum != "" {
+		k.Snapshot = t.Tree.String()
+	}
 	if spec.Preempt != sched.AfterSave {
 		k.Preemptible = spec.Preempt.String()
 	}

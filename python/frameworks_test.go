@@ -46,7 +46,7 @@ func play(t *testing.T, sources, program string) {
 		"PATH="+strings.Join([]string{links, filepath.Dir(y.binary), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), ": ok\n") {
-		t.Fatalf("%v\n%s%s", err, out, y.command("ps", "--all", "--why"))
+		t.Fatalf("%v\n%s%s", err, out, y.command("ps", "--all"))
 	}
 	t.Logf("%s", out)
 }

@@ -88,6 +88,8 @@ type Task struct {
 	Inherit string `json:"inherit,omitempty"`
 	// Script is one that it runs as it was when it was submitted; zero = none
 	Script Script `json:"script,omitzero"`
+	// Tree is the working tree of git that it runs in as it was when it was submitted; zero = its folder as it is
+	Tree Tree `json:"tree,omitzero"`
 }
 
 // Checkpoint says how a job saves what it has done. The zero value is the default.
@@ -181,7 +183,7 @@ func (t Task) Validate() error {
 	if err := t.checkNumbers(); err != nil {
 		return err
 	}
-	err := cmp.Or(t.checkInherit(), t.checkScript(), t.checkOutput(), t.checkGPUs(), t.checkNotify())
+	err := cmp.Or(t.checkInherit(), t.checkScript(), t.checkTree(), t.checkOutput(), t.checkGPUs(), t.checkNotify())
 	if err != nil {
 		return err
 	}

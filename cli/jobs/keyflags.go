@@ -49,7 +49,8 @@ var keyFlags = []keyFlag{
 	{"notify", "notify", "`[WHEN,...:]HOW`: hear of it, by desktop, mail=ADDRESS, webhook=FILE or run=PROGRAM; " +
 		"repeatable",
 		asNotify},
-	{"snapshot", "snapshot", "`WORD`: script: run its script as it is now; none (default)", asText},
+	{"snapshot", "snapshot", "`WORD`: script: run its script as it is now; git: run in a\n" +
+		"copy of the working tree; none (default)", asText},
 	{"output", "output", "`FILE` that it writes to, as logs/%x-%j.txt", in("file")},
 	{"error", "output", "`FILE` for its standard error (default: with the output)", in("error")},
 	{"open-mode", "output", "`MODE`: append, truncate (at each start) or once (at the first)", in("mode")},

@@ -60,7 +60,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for its standard error (default: with the output)")
 	fs.StringVar(&f.openMode, "open-mode", "", "`MODE`: append, or truncate at each start (default: at the first)")
 	fs.StringVar(&f.snapshot, "snapshot", "", "`WORD`: script: run it as it is now (default, where a shell, Python\n"+
-		"or another known interpreter runs it); none: as it is at each start")
+		"or another known interpreter runs it); git: in a copy of the working tree; none: as it\nis at each start")
 	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
 	fs.BoolVarP(&f.wait, "wait", "W", false, "wait until it is done, and exit with its code")
 	f.batchMore.define(fs)

@@ -20,6 +20,10 @@ func (s *shell) scripts(cmd *cobra.Command, jobs []jobfile.Job) (map[string]stri
 	texts, size := make(map[string]string), 0
 	for i := range jobs {
 		t := &jobs[i].Task
+		if t.Tree.Root != "" && s.away() {
+			return nil, term.Refusedf("%s: --snapshot git: the working tree of this folder is not sent through a "+
+				"context, want --snapshot script", term.OwnName(cmd))
+		}
 		if t.Script.At == 0 {
 			continue
 		}

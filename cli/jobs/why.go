@@ -106,6 +106,9 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 	if len(doc.Command) > 0 {
 		b.WriteString(term.Entry("runs", commandText(doc.Command), width))
 	}
+	if doc.Job.Keys != nil && doc.Job.Keys.Snapshot != "" {
+		b.WriteString(term.Entry("copy of", api.Printable(doc.Job.Keys.Snapshot), width))
+	}
 	if len(doc.Figures) > 0 {
 		b.WriteString(term.Entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}

@@ -487,6 +487,12 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	if err == nil {
 		t.Command, o.Modules, err = scripted(o.State, &t)
 	}
+	if err == nil && t.Tree.Sum != "" {
+		var root string
+		if root, err = o.State.KeptTree(t.Tree.Sum); err == nil {
+			o.Dir, t.Command, err = t.Moved(t.Command, root)
+		}
+	}
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
 	return o, err
 }

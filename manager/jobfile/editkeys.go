@@ -56,6 +56,9 @@ func Edit(spec sched.JobSpec, t task.Task, yaml []byte, folder string) (Job, []s
 	if slices.Contains(names, "command") { // its script is another, or elsewhere
 		e.task.Script = task.Script{}
 	}
+	if slices.Contains(names, "dir") { // it runs there, in no copy
+		e.task.Tree = task.Tree{}
+	}
 	slices.Sort(names)
 	e.spec.Saves = e.task.Checkpoint.Declared()
 	return Job{Spec: e.spec, Task: e.task}, slices.Compact(names), nil

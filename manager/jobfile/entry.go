@@ -40,7 +40,7 @@ type entry struct {
 	spec    sched.JobSpec // without Name and After
 	task    task.Task
 	inherit bool
-	copied  bool // its script is run as it is now
+	copied  int // which of snapshotWords it is run by
 }
 
 // copies returns how many jobs e stands for.
@@ -119,9 +119,16 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	return e
 }
 
-// script finds the script of which a job runs a copy.
+// snapshotWords are those of the key snapshot: as it is at each start, or a copy of the script or of the working tree.
+var snapshotWords = []string{"none", "script", "git"}
+
+// script finds the script or the folder of which a job runs a copy.
 func (r *reader) script(n ast.Node, e *entry) {
-	if !e.copied || len(e.task.Command) == 0 {
+	switch {
+	case e.copied == 2:
+		e.task.Tree.Root = e.task.Dir
+		return
+	case e.copied != 1 || len(e.task.Command) == 0:
 		return
 	}
 	var err error
@@ -163,7 +170,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("inherit_env", func(key string, n ast.Node) { r.truth(key, n, &e.inherit) }),
 		strictyaml.Key("snapshot", func(key string, n ast.Node) {
 			word := ""
-			e.copied = r.word(key, n, []string{"none", "script"}, &word) == 1
+			e.copied = r.word(key, n, snapshotWords, &word)
 		}),
 		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
 		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch, &t.LRScaling) }),

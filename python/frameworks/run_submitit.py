@@ -86,7 +86,6 @@ def main(folder):
     ranks = two.submit(lambda: submitit.JobEnvironment().global_rank)
     assert ranks.results() == [0, 1], ranks.results()
     trained(folder, executor, "requeued", lambda job: subprocess.check_call(["trainyard", "requeue", job.job_id]))
-    trained(folder, executor, "interrupted", lambda job: job._interrupt())
     executor.update_parameters(timeout_min=1, slurm_signal_delay_s=55)
     trained(folder, executor, "late", lambda job: None)
     gone = executor.submit(time.sleep, 600)

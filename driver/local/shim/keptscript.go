@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,12 +136,15 @@ func (s State) DropSnapshot(name string) (size int64, err error) {
 
 // SnapshotSize returns the bytes that a snapshot has.
 func (s State) SnapshotSize(name string) (size int64) {
-	entries, _ := os.ReadDir(filepath.Join(string(s), snapshots, name))
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
+	_ = filepath.WalkDir(filepath.Join(string(s), snapshots, name), func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil // the size of what can be seen
+		}
+		if info, bad := e.Info(); bad == nil {
 			size += info.Size()
 		}
-	}
+		return nil
+	})
 	return size
 }
 

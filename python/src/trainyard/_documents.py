@@ -214,6 +214,7 @@ class Keys(TypedDict, total=False):
     preemptible: str
     retries: int
     retry: Retries
+    snapshot: str
     time_limit: TimeLimit
     wall_time: str
 
