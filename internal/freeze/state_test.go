@@ -70,6 +70,7 @@ func TestTakeOver(t *testing.T) {
 var oldSchemas = map[string]string{
 	"database 1, log v1": "testdata/state/schema1.tar.gz",
 	"database 2, log v2": "testdata/state/schema2.tar.gz",
+	"database 2, log v3": "testdata/state/schema3.tar.gz",
 }
 
 // inOldSchemas is how their jobs must stand.
