@@ -189,7 +189,11 @@ func (d *Driver) leaveGate(tj *v1alpha1.TrainingJob) {
 // refused notes that the API server refused the start of a job, which is held because of that.
 func (d *Driver) refused(ctx context.Context, id sched.JobID, v writer.Verdict) {
 	s := d.view.Jobs[id].Spec
-	d.o.Held(id, refuses+v.Why)
+	why := refuses
+	if v.Answer == writer.Unsure {
+		why = unclear
+	}
+	d.o.Held(id, why+v.Why)
 	tj := new(v1alpha1.TrainingJob)
 	key := types.NamespacedName{Namespace: s.User, Name: s.Name}
 	if found, err := d.api.Get(ctx, key, tj); err == nil && found && string(tj.UID) == s.Task {

@@ -124,6 +124,20 @@ func TestAsksBeforeAJobMayHaveGPUs(t *testing.T) {
 			w.settle()
 			isHeld(w, false)
 		}},
+		{name: "a webhook is away at a real start", width: 6, opts: asks, test: func(w *world) {
+			w.settle()
+			w.podsFail(noAnswer, noAnswer)
+			w.start(0, gpus(6)...)
+			w.v.GPUs[6].Targets++ // of others, so that there is no room for another try
+			w.pass(20 * time.Second)
+			w.attempt(0, sched.Starting)
+			w.pass(20 * time.Second)
+			j := isHeld(w, true)
+			if e := w.last(sched.AttemptEnded); e.Outcome != sched.Preempted || j.StartFailures != 0 ||
+				len(j.Target) > 0 || !strings.Contains(fmt.Sprint(held), "free GPUs alone") {
+				w.Errorf("%+v, %+v, %q", e, j, held)
+			}
+		}},
 		{name: "a real start shows that no attempt can be made", width: 2, opts: asks, test: func(w *world) {
 			w.settle()
 			w.podsFail(nil, badPod)

@@ -22,7 +22,7 @@ func (l *look) ended(ranks []podStatus) {
 	}
 	m := l.meter()
 	e := l.end(m, ranks)
-	if e.Kind == sched.AttemptEnded && a.ending != nil && a.ending.refusal.Answer == writer.Held {
+	if e.Kind == sched.AttemptEnded && a.ending != nil && a.ending.refusal.Holds() {
 		l.seen.Refused = &a.ending.refusal
 		l.seen.Report(sched.Event{Kind: sched.JobCommanded, Job: a.Job, Code: int32(sched.PauseJob)})
 	}
@@ -56,7 +56,7 @@ func (l *look) end(m *meter, ranks []podStatus) sched.Event {
 		if m.saidDone() && all(ranks, func(s podStatus) bool { return s.code == 0 }) {
 			e.Outcome = sched.Finished
 		}
-	case by.refusal.Answer == writer.Held && !l.j.Up: // no failed start: its job is held
+	case by.refusal.Holds() && !l.j.Up: // no failed start: its job is held
 		e.Outcome = sched.Preempted
 	case by.refusal.Answer == writer.Hopeless && !l.j.Up:
 		e.Outcome, e.Text, e.WorkFrom = sched.Failed, by.text, sched.Never

@@ -95,11 +95,12 @@ func (o *Objects) createPods(ctx context.Context, a *Attempt, tj *v1alpha1.Train
 func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object,
 ) (there client.Object, old bool, err error) {
 	kind := kindOf(want)
+	var hooks patience
 	err = o.writers.Write(ctx, func(ctx context.Context) error {
 		there = want.DeepCopyObject().(client.Object)
 		made := o.o.Client.Create(ctx, there)
 		if old = apierrors.IsAlreadyExists(made); !old {
-			return refusal(made, want)
+			return hooks.refusal(made, want)
 		}
 		found := o.o.Reader.Get(ctx, client.ObjectKeyFromObject(want), there)
 		ours := a.owns(there)

@@ -33,6 +33,9 @@ type Verdict struct {
 	Why    string
 }
 
+// Holds reports whether a job is held whose start got this answer: what it was given is for others.
+func (v Verdict) Holds() bool { return v.Answer == Held || v.Answer == Unsure }
+
 // Judge returns what the answer to a create says of the object. ok is false of an error that is not the API server's:
 // nothing is known then.
 func Judge(err error) (v Verdict, ok bool) {

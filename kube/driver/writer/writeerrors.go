@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -63,6 +64,29 @@ func refusal(err error, o client.Object) error {
 	if err == nil || Transient(err) {
 		return err
 	}
+	return cannotBeMade(err, o)
+}
+
+// awayTime is how long a start waits for a webhook that does not answer. Its GPUs go to others then.
+const awayTime = 30 * time.Second
+
+// patience is since when a webhook that is asked about an object does not answer; zero: it does, or none is.
+type patience time.Time
+
+// refusal is as that of one try, until a webhook is away for too long.
+func (p *patience) refusal(err error, o client.Object) error {
+	switch since := time.Time(*p); {
+	case err == nil || !strings.Contains(err.Error(), "failed calling webhook"):
+		*p = patience{}
+	case since.IsZero():
+		*p = patience(time.Now())
+	case time.Since(since) >= awayTime:
+		return cannotBeMade(err, o)
+	}
+	return refusal(err, o)
+}
+
+func cannotBeMade(err error, o client.Object) error {
 	return Fatal(fmt.Errorf("%s %s cannot be made: %w", kindOf(o), o.GetName(), err))
 }
 
