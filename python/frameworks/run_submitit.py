@@ -56,6 +56,10 @@ def trained(folder, executor, name, stop):
     stop(job)
     attempt, step = job.result()
     assert (attempt, step) == (2, 100_000), (name, attempt, step)
+    until = time.monotonic() + 120
+    while job.get_info()["State"] in ("RUNNING", "COMPLETING"):  # its result is there before its end
+        assert time.monotonic() < until, job.get_info()
+        time.sleep(0.2)
     assert job.get_info()["State"] == "COMPLETED", job.get_info()
 
 
