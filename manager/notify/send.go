@@ -41,8 +41,8 @@ func (n *Notifier) send(l *letter) error {
 		return program(ctx, "", session(), nil, "notify-send", "--app-name=trainyard", "--", title, body)
 	case to.Mail != "":
 		// It may deliver in a process that it leaves behind.
-		text := append(mail(to, &l.About), n.details(l)...)
-		return ran(ctx, command(ctx, "", local.Passed(), text, Sendmail(), "-i", "-t"))
+		letter := append(mail(to, &l.About), n.details(l)...)
+		return ran(ctx, command(ctx, "", local.Passed(), letter, Sendmail(), "-i", "-t"))
 	case to.Webhook != "":
 		return post(ctx, to.Webhook, l.About.ID, text)
 	case to.Run != "":
