@@ -28,30 +28,31 @@ const (
 // gitTree keeps working trees of git as they are. It writes to an index and a folder of objects of its own, so that
 // nothing in the repository changes.
 type gitTree struct {
+	ctx                  context.Context // of all it does
 	root, scratch, state string
 	env                  []string
 }
 
-// keepTree keeps the working tree that a folder is in, less ignored files, which become links.
-func keepTree(state shim.State, folder string) (t task.Tree, err error) {
-	err = state.KeepTree(func(to, scratch string) (string, error) {
-		g := &gitTree{root: folder, scratch: scratch, state: string(state)}
+// newTree writes the working tree that a folder is in, less ignored files, which become links; see shim.State.NewTree.
+func newTree(state shim.State, folder string) (t task.Tree, put func() error, drop func(), err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), gitPatience)
+	defer cancel()
+	put, drop, err = state.NewTree(func(to, scratch string) (string, error) {
+		g := &gitTree{ctx: ctx, root: folder, scratch: scratch, state: string(state)}
 		t, err = g.write(to)
 		return t.Sum, err
 	})
 	if err != nil && !errors.Is(err, api.ErrRefused) {
 		err = fmt.Errorf("snapshot: git of %s: %w", folder, err)
 	}
-	return t, err
+	return t, put, drop, err
 }
 
 // run runs git in the tree and returns what it printed.
 func (g *gitTree) run(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), gitPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.splitIndex=false",
-		"-c", "core.untrackedCache=false", "-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false"},
-		args...)...)
+	cmd := exec.CommandContext(g.ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c",
+		"core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "advice.addEmbeddedRepo=false", "-c",
+		"core.safecrlf=false"}, args...)...)
 	var out, said bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = g.root, &out, &said
 	for _, kv := range os.Environ() {
@@ -80,18 +81,21 @@ func (g *gitTree) write(to string) (t task.Tree, err error) {
 	}
 	g.root, t.Root = paths[0], paths[0]
 	index, objects := filepath.Join(g.scratch, "index"), filepath.Join(g.scratch, "objects")
-	if err = errors.Join(os.Mkdir(objects, 0o700), copyIndex(paths[1], index)); err != nil {
+	err = errors.Join(os.Mkdir(objects, 0o700), copyIndex(paths[1], index))
+	if err != nil {
 		return t, err
 	}
 	g.env = []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + paths[2]}
-	if err = g.check(); err != nil {
+	err = g.check()
+	if err != nil {
 		return t, err
 	}
 	if _, err = g.run(append([]string{"add", "--all", "--"}, g.whole()...)...); err != nil {
 		return t, err
 	}
-	if err = g.noModules(); err != nil {
+	err = g.noModules()
+	if err != nil {
 		return t, err
 	}
 	tree, err := g.run("write-tree")
@@ -119,7 +123,8 @@ func copyIndex(from, to string) error {
 		return nil
 	}
 	b, bad := os.ReadFile(from)
-	if err = errors.Join(err, bad); err != nil {
+	err = errors.Join(err, bad)
+	if err != nil {
 		return err
 	}
 	return errors.Join(os.WriteFile(to, b, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))

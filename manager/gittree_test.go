@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
 // gitIn runs git in a folder.
@@ -82,7 +85,8 @@ func TestKeptTreesAreAsTheWorkingTree(t *testing.T) {
 		names = append(names, "data/"+"in9", "b/deep/er/k.log8")
 		write := func(name string) {
 			path := filepath.Join(folder, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+			if err != nil {
 				t.Fatal(err)
 			}
 			_ = os.Remove(path)
@@ -128,7 +132,7 @@ func TestKeptTreesAreAsTheWorkingTree(t *testing.T) {
 			state = shim.State(filepath.Join(folder, "st"))
 		}
 		for range 2 {
-			tree, err := keepTree(state, folder)
+			tree, err := new(scripts).keepTree(state, folder)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -157,5 +161,52 @@ func TestKeptTreesAreAsTheWorkingTree(t *testing.T) {
 		if digests, left, err := state.Snapshots(); err != nil || len(digests) != 1 || len(left) > 0 {
 			t.Errorf("seed %d: %v, %v, %v, want one snapshot", seed, digests, left, err)
 		}
+	}
+}
+
+// Ensure that others submit while git works on a tree for long, and that what it writes is counted meanwhile.
+func TestOthersSubmitWhileATreeIsWritten(t *testing.T) {
+	dir, folder := t.TempDir(), t.TempDir()
+	gitIn(t, folder, "init", "-q")
+	gitIn(t, folder, "config", "filter.slow.clean", "touch started; until [ -e go ]; do sleep 0.02; done; cat")
+	for name, text := range map[string]string{".gitattributes": "*.bin filter=slow\n", ".gitignore": "started\ngo\n",
+		"a.bin": "a", "job.sh": "true"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, slow := &scripts{}, make(chan error, 1)
+	tree := []jobfile.Job{{Task: task.Task{Dir: folder, Command: []string{"true"}, Tree: task.Tree{Root: folder}}}}
+	go func() {
+		_, err := k.keep(dir, tree, nil)
+		slow <- err
+	}()
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "started")); err == nil {
+			break
+		}
+		select {
+		case err := <-slow:
+			t.Fatalf("the tree is kept already: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	path := filepath.Join(folder, "job.sh")
+	script := []jobfile.Job{{Task: task.Task{Dir: folder, Command: []string{"sh", path}, Script: task.Script{At: 1}}}}
+	if _, err := k.keep(dir, script, map[string]string{path: "true"}); err != nil || script[0].Task.Script.Sum == "" {
+		t.Errorf("another's script is not kept: %v", err)
+	}
+	k.mu.Lock()
+	if k.writing != 1 {
+		t.Errorf("%d trees are being written, want 1", k.writing)
+	}
+	k.mu.Unlock()
+	if err := os.WriteFile(filepath.Join(folder, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := <-slow
+	sum := tree[0].Task.Tree.Sum
+	if err != nil || sum == "" || k.writing != 0 || k.pending[sum] != 1 {
+		t.Errorf("tree %q, %d being written, %v", sum, k.writing, err)
 	}
 }

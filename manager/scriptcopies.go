@@ -22,6 +22,7 @@ import (
 type scripts struct {
 	mu      sync.Mutex
 	pending map[string]int // by digest: submissions whose jobs may not have arrived
+	writing int            // of working trees
 }
 
 // readScripts returns the texts of the scripts that jobs are to run as they are now, by path: those that came with
@@ -76,8 +77,6 @@ func readScript(path string) ([]byte, error) {
 // or will not.
 func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) (done func(), err error) {
 	digests := make(map[string]string) // by path
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	done = func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -87,12 +86,12 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 			}
 		}
 	}
-	if k.pending == nil {
-		k.pending = make(map[string]int)
-	}
-	if err = k.keepTrees(shim.State(dir), jobs, digests); err != nil {
+	err = k.keepTrees(shim.State(dir), jobs, digests)
+	if err != nil {
 		return done, err
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for i := range jobs {
 		t := &jobs[i].Task
 		if t.Script.At == 0 {
@@ -105,14 +104,15 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 				return done, fmt.Errorf("the script of job %s cannot be kept: %w", jobs[i].Spec.Name, bad)
 			}
 			digests[path] = digest
-			k.pending[digest]++
+			k.wanted(digest)
 		}
 		t.Script.Sum = digests[path]
 	}
 	return done, nil
 }
 
-// keepTrees has jobs run in their working trees as they are now, and adds the digests of those, by folder.
+// keepTrees has jobs run in their working trees as they are now, and adds the digests of those, by folder. While git
+// works, which may take long, others may submit.
 func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[string]string) error {
 	trees := make(map[string]task.Tree) // by folder
 	for i := range jobs {
@@ -124,11 +124,10 @@ func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[stri
 		tree, kept := trees[folder]
 		if !kept {
 			var err error
-			if tree, err = keepTree(dir, folder); err != nil {
+			if tree, err = k.keepTree(dir, folder); err != nil {
 				return fmt.Errorf("job %s: %w", jobs[i].Spec.Name, err)
 			}
 			trees[folder], digests["tree of "+folder] = tree, tree.Sum
-			k.pending[tree.Sum]++
 		}
 		t.Tree = tree
 		// git names the tree without links on the way
@@ -137,6 +136,39 @@ func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[stri
 		}
 	}
 	return nil
+}
+
+// keepTree keeps a working tree, which a job will need that has not arrived yet.
+func (k *scripts) keepTree(dir shim.State, folder string) (task.Tree, error) {
+	k.write(1)
+	defer k.write(-1)
+	tree, put, drop, err := newTree(dir, folder)
+	if err != nil {
+		return tree, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err = put(); err != nil {
+		drop()
+		return tree, err
+	}
+	k.wanted(tree.Sum)
+	return tree, nil
+}
+
+// wanted counts a submission whose job has not arrived.
+func (k *scripts) wanted(digest string) {
+	if k.pending == nil {
+		k.pending = make(map[string]int)
+	}
+	k.pending[digest]++
+}
+
+// write counts who writes a working tree.
+func (k *scripts) write(more int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.writing += more
 }
 
 // keepKnown has jobs that are known beforehand run their scripts as they are now; those that the log has already run
@@ -185,6 +217,9 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 	used, err := inUse(ctx, m)
 	if err != nil {
 		return err
+	}
+	if m.scripts.writing > 0 { // what was left looks like what is being written
+		left = nil
 	}
 	for _, name := range append(left, digests...) {
 		if used[name] || m.scripts.pending[name] > 0 {

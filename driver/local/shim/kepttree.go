@@ -13,34 +13,42 @@ import (
 // Tree is the name of a working tree in the folder of its digest, see snapshots.
 const Tree = "tree"
 
-// KeepTree keeps a working tree, which write makes in a folder that is not there yet, under the digest that write
-// returns. Alike ones are kept once. It is durable, and whole, when KeepTree returns.
-func (s State) KeepTree(write func(folder, scratch string) (digest string, err error)) (err error) {
+// NewTree writes a working tree: write makes it in a folder that is not there yet, with another for what it needs
+// meanwhile, and returns the digest to keep it under. Alike ones are kept once. It is durable and whole when NewTree
+// returns, but in its place only after put, which is called once, or drop.
+func (s State) NewTree(write func(folder, scratch string) (digest string, err error)) (put func() error, drop func(),
+	err error) {
 	folder := filepath.Join(string(s), snapshots)
-	if err = os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	fresh, err := os.MkdirTemp(folder, unfinished)
+	err = os.MkdirAll(folder, 0o700)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer func() { _ = os.RemoveAll(fresh) }() // it is elsewhere by then, unless something failed
 	scratch, err := os.MkdirTemp(folder, unfinished)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	digest, err := write(filepath.Join(fresh, Tree), scratch)
+	fresh, err := os.MkdirTemp(folder, unfinished)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if _, err = s.KeptTree(digest); err == nil {
-		return syncDir(folder)
+	drop = func() { _ = os.RemoveAll(fresh) }
+	digest, err := write(filepath.Join(fresh, Tree), scratch)
+	if err == nil {
+		err = syncAll(fresh)
 	}
-	if err = syncAll(fresh); err != nil {
-		return err
+	if err != nil {
+		drop()
+		return nil, nil, err
 	}
-	return errors.Join(os.Rename(fresh, filepath.Join(folder, digest)), syncDir(folder), syncDir(string(s)))
+	put = func() error {
+		if _, kept := s.KeptTree(digest); kept == nil {
+			drop()
+			return syncDir(folder)
+		}
+		return errors.Join(os.Rename(fresh, filepath.Join(folder, digest)), syncDir(folder), syncDir(string(s)))
+	}
+	return put, drop, nil
 }
 
 // syncAll makes all of the disk that a folder is on durable: of many files that is quicker than one by one.
