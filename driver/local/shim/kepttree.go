@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // Tree is the name of a working tree in the folder of its digest, see snapshots.
@@ -49,15 +47,6 @@ func (s State) NewTree(write func(folder, scratch string) (digest string, err er
 		return errors.Join(os.Rename(fresh, filepath.Join(folder, digest)), syncDir(folder), syncDir(string(s)))
 	}
 	return put, drop, nil
-}
-
-// syncAll makes all of the disk that a folder is on durable: of many files that is quicker than one by one.
-func syncAll(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
 }
 
 // KeptTree returns the folder of a working tree that is kept; ErrScriptLost if there is none.
