@@ -152,8 +152,8 @@ type outputs struct {
 	copying  sync.WaitGroup
 }
 
-// open opens them all.
-func (o *Order) open(dir RunDir) (*outputs, error) {
+// open opens them all, or returns errStopped.
+func (o *Order) open(dir RunDir, stop <-chan struct{}) (*outputs, error) {
 	kept, err := openAppend(dir.Output())
 	if err != nil {
 		return nil, err
@@ -162,7 +162,10 @@ func (o *Order) open(dir RunDir) (*outputs, error) {
 	if o.Output == nil {
 		return all, nil
 	}
-	if all.out, err = all.add(o.Output.File, o.Output.Truncate); err == nil {
+	if err = o.Output.await(stop); err == nil {
+		all.out, err = all.add(o.Output.File, o.Output.Truncate)
+	}
+	if err == nil {
 		all.err = all.out
 		if o.Output.Error != "" && o.Output.Error != o.Output.File {
 			all.err, err = all.add(o.Output.Error, o.Output.Truncate)
@@ -182,19 +185,32 @@ const (
 	folderLook     = 20 * time.Millisecond
 )
 
-// awaitFolder waits a while for a folder that is not there. One named by the number of its job may be made only once
-// its submitter knows that, as by submitit.
-func awaitFolder(folder string) {
-	for until := time.Now().Add(folderPatience); time.Now().Before(until); time.Sleep(folderLook) {
-		if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-			return
+// errStopped says that an attempt is to end before its job was started.
+var errStopped = errors.New("stopped before it started")
+
+// await waits a while for folders that are not there, and returns errStopped on a stop meanwhile. One named by the
+// number of its job may be made only once its submitter knows that, as by submitit.
+func (to *UserOutput) await(stop <-chan struct{}) error {
+	until := time.After(folderPatience)
+	for _, path := range []string{to.File, to.Error} {
+		for {
+			if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			select {
+			case <-stop:
+				return errStopped
+			case <-until:
+				return nil
+			case <-time.After(folderLook):
+			}
 		}
 	}
+	return nil
 }
 
 // add opens a file of the user's, what is added to which is copied.
 func (all *outputs) add(path string, truncate bool) (*os.File, error) {
-	awaitFolder(filepath.Dir(path))
 	f, err := openOutput(path, truncate)
 	if err != nil {
 		return nil, err

@@ -102,11 +102,28 @@ func TestOutputFolderMadeLate(t *testing.T) {
 		made <- os.Mkdir(folder, 0o700)
 	}()
 	var all outputs
-	f, err := all.add(filepath.Join(folder, "12_log.out"), false)
-	if err = errors.Join(err, <-made); err != nil {
+	to := UserOutput{File: filepath.Join(folder, "12_log.out")}
+	err := to.await(nil)
+	f, failed := all.add(to.File, false)
+	if err = errors.Join(err, failed, <-made); err != nil {
 		t.Fatal(err)
 	}
 	_ = f.Close()
+}
+
+// Ensure that a stop is obeyed while folders of the output are waited for.
+func TestStopBeforeOutput(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	o := sh(State(filepath.Join(folder, "state")), "echo never")
+	o.Output = &UserOutput{File: filepath.Join(folder, "none", "x"), Error: filepath.Join(folder, "neither", "x")}
+	p := begin(t, o)
+	if err := p.dial(1).Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if over := p.over(); !over.Stopped || over.Code == 0 || over.Text != errStopped.Error() || over.Failed != "" {
+		t.Errorf("%+v", over)
+	}
 }
 
 // Ensure that folders that are not there, files that are none, and links of others are refused by name.

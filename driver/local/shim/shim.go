@@ -196,8 +196,11 @@ func (s *shim) unlock() {
 // run starts the job's process and waits until it has ended, by itself or because it was asked to.
 func (s *shim) run(group *procs.Group) *Over {
 	var err error
-	s.outputs, err = s.order.open(s.dir)
-	if errors.Is(err, ErrOutput) && !lacking(err) { // the machine lacks nothing: the job asks for the wrong file
+	s.outputs, err = s.order.open(s.dir, s.stop)
+	switch {
+	case errors.Is(err, errStopped):
+		return &Over{Code: 128 + int(syscall.SIGTERM), Stopped: true, Text: err.Error()}
+	case errors.Is(err, ErrOutput) && !lacking(err): // the machine lacks nothing: the job asks for the wrong file
 		return &Over{Code: 126, Text: err.Error()}
 	}
 	if err == nil {
