@@ -29,26 +29,37 @@ func (s *Site) Signal(job sched.JobID, attempt int32, in api.Signal) error {
 	}
 	dir := shim.State(s.m.Dir()).RunDir(int32(job), attempt)
 	order, err := dir.Order()
-	if err == nil {
-		_, err = dir.Alive()
-	}
-	if err != nil {
+	alive, down := dir.Alive()
+	if err != nil || down != nil {
 		return fmt.Errorf("%w: no process of it is up yet", api.ErrRefused)
 	}
 	all, err := procs.Open(order.Cgroup, order.GroupName(), order.Cookie()).Look(sig)
 	if err != nil {
 		return err
 	}
-	to, err := addressees(all, in.To, order.Env)
+	to, err := addressees(all, in.To, order.Env, alive.PID)
+	if err != nil {
+		return err
+	}
+	return send(to, sig)
+}
+
+// send sends a signal to processes, of which one at least is to live.
+func send(to []procs.Member, sig syscall.Signal) (err error) {
+	reached := false
 	for i := range to {
-		_, failed := to[i].Signal(sig)
+		ended, failed := to[i].Signal(sig)
 		err = errors.Join(err, failed)
+		reached = reached || !ended
+	}
+	if !reached {
+		return fmt.Errorf("%w: no process to send it to", api.ErrRefused)
 	}
 	return err
 }
 
 // addressees are those of a job's processes to which a signal goes, by api.Signal.To.
-func addressees(all []procs.Member, to string, env []string) (list []procs.Member, err error) {
+func addressees(all []procs.Member, to string, env []string, shimPID int) (list []procs.Member, err error) {
 	byPID := make(map[int]*procs.Member)
 	for i := range all {
 		byPID[all[i].PID] = &all[i]
@@ -64,14 +75,25 @@ func addressees(all []procs.Member, to string, env []string) (list []procs.Membe
 	}
 	for i := range all {
 		m := &all[i]
-		above := byPID[m.Parent]
-		switch {
-		case to == "main" && above != nil, to == "" && steps && !belowStep(above, byPID):
-		default:
+		if to != "" || !steps || belowStep(byPID[m.Parent], byPID) {
 			list = append(list, *m)
 		}
 	}
+	if to == "main" {
+		list = mainOf(all, shimPID)
+	}
 	return list, nil
+}
+
+// mainOf is the process that a shim started, if it lives: its first child. Those whose parent ended become its children
+// too, which are younger.
+func mainOf(all []procs.Member, shimPID int) (list []procs.Member) {
+	for i := range all {
+		if m := &all[i]; m.Parent == shimPID && (len(list) == 0 || m.Start < list[0].Start) {
+			list = []procs.Member{*m}
+		}
+	}
+	return list
 }
 
 // isStep reports whether a process runs a step, whose tasks are its children.

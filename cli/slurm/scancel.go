@@ -27,11 +27,12 @@ type cancelFlags struct {
 }
 
 // sends is what sends each job a signal; nil = they are cancelled.
-func (f *cancelFlags) sends() func(context.Context, *api.Client, *line) error {
-	if f.signal == "" || strings.EqualFold(strings.TrimPrefix(strings.ToUpper(f.signal), "SIG"), "KILL") && !f.batch {
-		return nil
+func (f *cancelFlags) sends() (func(context.Context, *api.Client, *line) error, error) {
+	name, err := signalName(f.signal)
+	if err != nil || name == "" || name == "KILL" && !f.batch {
+		return nil, err
 	}
-	in := api.Signal{Name: signalName(f.signal)}
+	in := api.Signal{Name: name}
 	if f.batch {
 		in.To = "main"
 	} else if f.full {
@@ -43,15 +44,18 @@ func (f *cancelFlags) sends() func(context.Context, *api.Client, *line) error {
 		}
 		_, err := api.EditsOf(c).Signal(ctx, strconv.Itoa(l.ID), in)
 		return err
-	}
+	}, nil
 }
 
-// signalName is the name of a signal that may be given by its number.
-func signalName(signal string) string {
+// signalName is the name of a signal, without SIG, that may be given by its number.
+func signalName(signal string) (string, error) {
+	name := strings.ToUpper(signal)
 	if n, err := strconv.Atoi(signal); err == nil {
-		return strings.TrimPrefix(unix.SignalName(syscall.Signal(n)), "SIG")
+		if name = unix.SignalName(syscall.Signal(n)); name == "" {
+			return "", term.Usagef("scancel: --signal %d: no signal has that number, want one such as 10 or USR1", n)
+		}
 	}
-	return signal
+	return strings.TrimPrefix(name, "SIG"), nil
 }
 
 func newScancel() *cobra.Command {
@@ -78,10 +82,14 @@ instead: the tasks that srun started, and of a job that is no batch script all.`
 			if err != nil {
 				return err
 			}
+			send, err := f.sends()
+			if err != nil {
+				return err
+			}
 			w.me, w.wide, w.all = f.me, true, len(f.states) > 0 // --state all means all
 			cancelUnused.note(cmd)
 			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error {
-				if send := f.sends(); send != nil {
+				if send != nil {
 					return w.each(cmd.Context(), c, send)
 				}
 				return w.command(cmd.Context(), c, "cancel", func(*line) error { return nil })

@@ -182,6 +182,7 @@ func (f *runFlags) step(cmd *cobra.Command, args []string) error {
 	if n = max(n, 1); n > most {
 		return term.Usagef("srun: %d tasks, want at most %d", n, most)
 	}
+	_ = os.WriteFile("/proc/self/comm", []byte("srun"), 0) // as signals find it, whatever name it was run by
 	heard := make(chan os.Signal, 16)
 	signal.Notify(heard, passedOn...)
 	defer signal.Stop(heard)
