@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -13,12 +14,13 @@ import (
 // Limits of what is remembered of notices.
 const (
 	mostTried = 500 // keys
-	mostLost  = 20  // of these, the last, that problems may name
+	mostLost  = 20  // of these that could not be sent last, that problems may name
 )
 
 // tried says what became of the notices of a key: kept over a restart.
 type tried struct {
 	Key    string   `json:"key"`
+	Way    string   `json:"way,omitempty"`
 	Sent   *attempt `json:"sent,omitempty"`
 	Failed *attempt `json:"failed,omitempty"` // after Sent, if Sent is not later
 }
@@ -37,6 +39,9 @@ func (t *tried) lost() bool {
 	return t.Failed != nil && (t.Sent == nil || !t.Sent.At.After(t.Failed.At))
 }
 
+// by reports whether the notices went in a way. Its user may have changed it since.
+func (t *tried) by(way string) bool { return t.Way == way || t.Way == "" } // "": kept before ways were
+
 // keyOfWay is the key of letters about a job, or array, in one of its ways.
 func keyOfWay(job string, way int) string { return job + "/" + keyOf(sched.JobID(way)) }
 
@@ -44,9 +49,14 @@ func keyOfWay(job string, way int) string { return job + "/" + keyOf(sched.JobID
 func (n *Notifier) went(r *result) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	this := tried{Key: r.Key}
+	this := tried{Key: r.Key, Way: "program"}
+	if r.Key != hostKey {
+		this.Way = wayOf(&r.To)
+	}
 	if i := slices.IndexFunc(n.tried, func(t tried) bool { return t.Key == r.Key }); i >= 0 {
-		this = n.tried[i]
+		if n.tried[i].by(this.Way) {
+			this.Sent, this.Failed = n.tried[i].Sent, n.tried[i].Failed
+		}
 		n.tried = slices.Delete(n.tried, i, i+1)
 	}
 	a := &attempt{Job: r.About.Job, Name: r.About.Name, Outcome: r.About.Outcome, At: time.Now().UTC()}
@@ -65,17 +75,25 @@ func (n *Notifier) keep() {
 	n.box.has.Tried = slices.Clone(n.tried)
 }
 
-// Unheard says which notices could not be sent lately, and why. Anyone may ask at any time.
+// Unheard says which notices could not be sent lately, the last of those that are remembered. Why is not for all: it
+// names files of users. Anyone may ask at any time.
 func (n *Notifier) Unheard() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := []string{}
-	for i := max(len(n.tried)-mostLost, 0); i < len(n.tried); i++ {
-		if t := &n.tried[i]; t.lost() {
-			list = append(list, fmt.Sprintf("job %d (%s): no one was notified (%s): %s", t.Failed.Job, t.Failed.Name,
-				t.Failed.Outcome, t.Failed.Why))
+	for i := len(n.tried) - 1; i >= 0 && len(list) < mostLost; i-- {
+		t := &n.tried[i]
+		if !t.lost() {
+			continue
 		}
+		why := fmt.Sprintf("`trainyard why %d` says why", t.Failed.Job)
+		if t.Key == hostKey {
+			why = "the manager's log says why"
+		}
+		list = append(list, fmt.Sprintf("job %d (%s): no one was notified (%s) by %s: %s", t.Failed.Job, t.Failed.Name,
+			t.Failed.Outcome, cmp.Or(t.Way, "its notify"), why))
 	}
+	slices.Reverse(list)
 	return list
 }
 
@@ -88,7 +106,8 @@ func (n *Notifier) Tried(first sched.JobID, ways []task.Notify) []api.NoticeStat
 	for i := range ways {
 		list[i].Way = wayOf(&ways[i])
 		key := keyOfWay(keyOf(first), i)
-		if k := slices.IndexFunc(n.tried, func(t tried) bool { return t.Key == key }); k >= 0 {
+		k := slices.IndexFunc(n.tried, func(t tried) bool { return t.Key == key })
+		if k >= 0 && n.tried[k].by(list[i].Way) {
 			list[i].Sent, list[i].Failed = n.tried[k].Sent.document(), n.tried[k].Failed.document()
 		}
 	}

@@ -54,6 +54,36 @@ func TestTried(t *testing.T) {
 	}
 }
 
+// Ensure that what could not be sent is found behind what was sent since, that all may read of it, without the files of
+// users; and that a way that its user changed has nothing of the one before it.
+func TestUnheard(t *testing.T) {
+	t.Parallel()
+	n := New(Options{})
+	n.once.Do(func() { close(n.over) })
+	hook := task.Notify{Webhook: "/home/ann/secret"}
+	n.went(&result{letter{Key: "7/0", To: hook, About: Notice{Job: 7, Name: "a", Outcome: task.OnFailed}},
+		errors.New("webhook of /home/ann/secret: no")})
+	for i := range mostLost {
+		n.went(&result{letter{Key: keyOfWay(keyOf(sched.JobID(10+i)), 0)}, nil})
+	}
+	const want = "job 7 (a): no one was notified (failed) by webhook: `trainyard why 7` says why"
+	if list := n.Unheard(); len(list) != 1 || list[0] != want {
+		t.Errorf("%q, want %q", list, want)
+	}
+	list := n.Tried(7, []task.Notify{hook})
+	if list[0].Failed == nil || !strings.Contains(list[0].Failed.Why, "secret") {
+		t.Errorf("%+v, want why", list)
+	}
+	mail := task.Notify{Mail: "a@b.example"}
+	if list = n.Tried(7, []task.Notify{mail}); list[0].Way != "mail" || list[0].Sent != nil || list[0].Failed != nil {
+		t.Errorf("%+v, want nothing by mail", list)
+	}
+	n.went(&result{letter{Key: "7/0", To: mail}, nil})
+	if list = n.Tried(7, []task.Notify{mail}); list[0].Sent == nil || list[0].Failed != nil || len(n.Unheard()) > 0 {
+		t.Errorf("%+v, want one sent by mail alone", list)
+	}
+}
+
 // Ensure that a mail says whose job it is, how it stands and ran, why it ended, what to do, and what it wrote last.
 func TestDetails(t *testing.T) {
 	t.Parallel()
