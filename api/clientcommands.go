@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 )
 
@@ -17,24 +18,31 @@ func CommandAll(ctx context.Context, c *Client, command string, jobs []string) (
 		return nil, nil, nil
 	}
 	list, wrong := make([]Job, len(jobs)), make([]error, len(jobs))
-	one := map[string]func(*Client, context.Context, string) (Job, error){"cancel": (*Client).Cancel,
+	single := map[string]func(*Client, context.Context, string) (Job, error){"cancel": (*Client).Cancel,
 		"pause": (*Client).Pause, "resume": (*Client).Resume, "requeue": (*Client).Requeue}
 	var doc Commanded
 	err := c.post(ctx, commandsPath, Commanding{command, jobs}, &doc)
-	if p := (*Problem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound {
+	if p := (*Problem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound && single[command] != nil {
 		for i, job := range jobs {
-			list[i], wrong[i] = one[command](c, ctx, job)
+			list[i], wrong[i] = single[command](c, ctx, job)
 		}
 		return list, wrong, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range doc.Jobs[:min(len(doc.Jobs), len(jobs))] {
-		if one := &doc.Jobs[i]; one.Job != nil {
-			list[i] = *one.Job
-		} else if one.Problem != nil {
+	if len(doc.Jobs) != len(jobs) {
+		return nil, nil, fmt.Errorf("%s: the manager answered about %d jobs, want %d", command, len(doc.Jobs),
+			len(jobs))
+	}
+	for i := range doc.Jobs {
+		switch one := &doc.Jobs[i]; {
+		case one.Problem != nil:
 			wrong[i] = received(one.Problem)
+		case one.Job != nil:
+			list[i] = *one.Job
+		default:
+			wrong[i] = fmt.Errorf("%s: job %q: the manager did not answer how it stands", command, jobs[i])
 		}
 	}
 	return list, wrong, nil

@@ -193,7 +193,7 @@ type Edited struct {
 // Commanding names jobs with each of which the same is to be done.
 type Commanding struct {
 	Command string   `json:"command" enum:"cancel,pause,resume,requeue"`
-	Jobs    []string `json:"jobs" minItems:"1" doc:"numbers or names, as in paths"`
+	Jobs    []string `json:"jobs" minItems:"1" maxItems:"100000" doc:"numbers or names, as in paths"`
 }
 
 // Commanded says what came of it for each job. On a machine what was done to them is one batch of the log: a crash
