@@ -36,10 +36,18 @@ var roomOptions = [][]string{{"mem", "mem-per-cpu", "mem-per-gpu"}, {"cpus-per-t
 // roomWanted is what the first of such options, and the others like it, take.
 var roomWanted = map[string]string{"mem": "a size, as 16G", "cpus-per-task": "a number"}
 
+// gpuOptions say how many GPUs. A script may have several.
+var gpuOptions = []string{"gpus", "gres", "gpus-per-node", "gpus-per-task"}
+
 // override takes what the lines of a script ask for back where its command line asks for it in another way.
 func (f *batchRoom) override(line, script *pflag.FlagSet) {
-	for _, list := range roomOptions {
-		if !slices.ContainsFunc(list, line.Changed) {
+	tasks := slices.ContainsFunc([]string{"ntasks", "ntasks-per-node"}, func(name string) bool {
+		return line.Changed(name) || script.Changed(name)
+	})
+	for _, list := range append([][]string{gpuOptions}, roomOptions...) {
+		if !slices.ContainsFunc(list, func(name string) bool {
+			return line.Changed(name) && (tasks || name != "gpus-per-task") // of how many tasks is in --gpus else
+		}) {
 			continue
 		}
 		for _, name := range list {

@@ -27,6 +27,12 @@ func TestSbatchRoom(t *testing.T) {
 		{"--mem=64G --cpus-per-gpu=8", "--mem-per-gpu=1G", 1, 8, 1, "SLURM_CPUS_PER_GPU=8 SLURM_MEM_PER_GPU=1024"},
 		{"--cpus-per-gpu=8", "-c2", 1, 2, 0, "SLURM_CPUS_PER_TASK=2"},
 		{"--gpus-per-task=2", "-n3", 6, 0, 0, "SLURM_NTASKS=3"},
+		{"--gpus=1", "--gres=gpu:3", 3, 0, 0, ""},
+		{"--gpus=1 --gres=gpu:2", "--gpus-per-node=4", 4, 0, 0, ""},
+		{"--gpus-per-node=2", "-G4", 4, 0, 0, ""},
+		{"--gpus=a100:1 -n 3", "--gpus-per-task=2", 6, 0, 0, "SLURM_NTASKS=3"},
+		{"--gpus=8", "--gpus-per-task=2", 8, 0, 0, ""},
+		{"--gpus=2 --mem=3G", "--mem-per-gpu=2G", 2, 0, 2, "SLURM_MEM_PER_GPU=2048"},
 	} {
 		jobs, _, err := batchOf(t, "#!/bin/sh\n#SBATCH "+tt.line+"\n", tt.flag)
 		if err != nil {

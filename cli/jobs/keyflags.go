@@ -35,7 +35,7 @@ var keyFlags = []keyFlag{
 	{"class", "class", "`NAME` of its class", asText},
 	{"user", "user", "`NAME` whose job it is (default: you)", asText},
 	{"group", "group", "`NAME` of the group that it belongs to", asText},
-	{"priority", "priority", "`N`: larger first, where the system looks at it", asWhole},
+	{"priority", "priority", "`N`: larger first", asWhole},
 	{"batch", "batch", "`N` or MIN-MAX samples of a global batch", asBatch},
 	{"checkpoint", "checkpoint", "`FOLDER` it saves in", in("dir")},
 	{"checkpoint-signal", "checkpoint", "`SIGNAL` that asks it to save: TERM, INT, HUP, USR1 or USR2", in("signal")},
@@ -258,8 +258,8 @@ var optionKeys = []struct {
 	key     string
 	options []string
 }{
-	{"gpus", []string{"gpus", "gres", "gpus-per-node", "gpus-per-task"}},
-	{"gpu_type", []string{"gpus", "gres", "gpus-per-node", "gpus-per-task"}},
+	{"gpus", gpuOptions},
+	{"gpu_type", gpuOptions},
 	{"name", []string{"job-name"}},
 	{"checkpoint", []string{"signal"}},
 	{"grace", []string{"signal"}},
