@@ -40,7 +40,7 @@ func (f *cancelFlags) sends() (func(context.Context, *api.Client, *line) error, 
 	}
 	return func(ctx context.Context, c *api.Client, l *line) error {
 		if l.State == "done" {
-			return nil
+			return errOver
 		}
 		_, err := api.EditsOf(c).Signal(ctx, strconv.Itoa(l.ID), in)
 		return err

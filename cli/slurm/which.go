@@ -149,6 +149,7 @@ func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context
 		})
 	}
 	all.Wait()
+	w.settle(lines, wrong)
 	return errors.Join(append([]error{err, ctx.Err()}, wrong...)...)
 }
 
@@ -156,22 +157,78 @@ func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context
 // wrong, the first of it with its exit code.
 func (w *which) command(ctx context.Context, c *api.Client, command string, may func(*line) error) error {
 	lines, err := w.find(ctx, c)
-	wrong := []error{err}
+	wrong := make([]error, len(lines))
 	var jobs []string
+	var asked []int // the line of each
 	for i := range lines {
-		bad := may(&lines[i])
-		if bad == nil {
-			jobs = append(jobs, strconv.Itoa(lines[i].ID))
-		}
-		wrong = append(wrong, bad)
-	}
-	_, refused, err := api.CommandAll(ctx, c, command, jobs)
-	for i := range refused {
-		if command == "cancel" && errors.Is(refused[i], api.ErrDone) { // as in Slurm, no error
-			refused[i] = nil
+		if wrong[i] = may(&lines[i]); wrong[i] == nil {
+			jobs, asked = append(jobs, strconv.Itoa(lines[i].ID)), append(asked, i)
 		}
 	}
-	return errors.Join(slices.Concat(wrong, []error{err}, refused)...)
+	_, refused, failed := api.CommandAll(ctx, c, command, jobs)
+	for k := range refused {
+		if command != "cancel" || !errors.Is(refused[k], api.ErrDone) { // as in Slurm, no error
+			wrong[asked[k]] = refused[k]
+		}
+	}
+	w.settle(lines, wrong)
+	return errors.Join(append([]error{err, failed}, wrong...)...)
+}
+
+// errOver says that nothing was done with a job that is over, which is no error.
+var errOver = errors.New("over")
+
+// settle leaves of what went wrong what is an error. Tasks that something does not apply to are passed over, as in
+// Slurm, where an argument means others with which it was done; where it means none, one of them is its error.
+func (w *which) settle(lines []line, wrong []error) {
+	kept := make([]bool, len(lines))
+	for _, arg := range w.jobs {
+		one, err := fits(arg)
+		first := -1
+		for i := 0; err == nil && i < len(lines); i++ {
+			if !one(&lines[i].Job) {
+				continue
+			}
+			if wrong[i] == nil {
+				first = -1
+				break
+			}
+			if first < 0 && inapt(wrong[i]) {
+				first = i
+			}
+		}
+		if first >= 0 {
+			kept[first] = true
+		}
+	}
+	for i := range lines {
+		if errors.Is(wrong[i], errOver) || len(w.jobs) > 0 && inapt(wrong[i]) && !kept[i] {
+			wrong[i] = nil
+		}
+		wrong[i] = lines[i].about(wrong[i])
+	}
+}
+
+// inapt reports whether an error says that something does not apply to a job as it stands.
+func inapt(err error) bool {
+	coded := (*term.CodedError)(nil)
+	return errors.As(err, &coded) && coded.Code == term.ExitConflict || errors.Is(err, api.ErrDone) ||
+		errors.Is(err, api.ErrRefused) || errors.Is(err, api.ErrFixed)
+}
+
+// about has a manager's error name a task as users do: 12_3.
+func (l *line) about(err error) error {
+	p := (*api.Problem)(nil)
+	if l.Array == nil || !inapt(err) || !errors.As(err, &p) {
+		return err
+	}
+	number := strconv.Itoa(l.ID)
+	for _, name := range []string{"job " + number, "job " + strconv.Quote(number)} {
+		if rest, found := strings.CutPrefix(p.Detail, name); found {
+			return &term.CodedError{Code: term.ExitCode(client.ApiError(err)), Err: errors.New("job " + l.id() + rest)}
+		}
+	}
+	return err
 }
 
 // mine adds the user who asks, where his jobs are meant.
