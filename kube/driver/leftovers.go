@@ -18,6 +18,8 @@ const (
 	refuses = "the API server refuses its pods: "
 	unclear = "until it has run once it is given free GPUs alone, since the API server does not say whether it takes " +
 		"its pods: "
+	stalled = "the API server did not say at a start whether it takes such pods; once it is asked again, the job is " +
+		"given free GPUs alone until it has run once: "
 )
 
 // try asks the API server about the objects of a job.
@@ -61,6 +63,8 @@ func (d *Driver) admit(tj *v1alpha1.TrainingJob) jobs.Admission {
 		return jobs.Admission{Unknown: true}
 	case writer.Held:
 		return jobs.Admission{Hold: refuses + v.Why}
+	case writer.Stalled:
+		return jobs.Admission{Hold: stalled + v.Why}
 	case writer.Hopeless:
 		return jobs.Admission{Never: v.Why}
 	case writer.Unsure:
@@ -191,7 +195,7 @@ func (d *Driver) refused(ctx context.Context, id sched.JobID, v writer.Verdict) 
 	s := d.view.Jobs[id].Spec
 	why := refuses
 	if v.Answer == writer.Unsure {
-		why = unclear
+		why = stalled
 	}
 	d.o.Held(id, why+v.Why)
 	tj := new(v1alpha1.TrainingJob)

@@ -180,6 +180,62 @@ func TestAsksBeforeAJobMayHaveGPUs(t *testing.T) {
 	}
 }
 
+// Ensure that a job whose start got no answer is held though GPUs are free, until the API server is asked again: after
+// 10 s, doubled each time, whether or not it has run before.
+func TestHeldAfterAStartWithoutAnswer(t *testing.T) {
+	until := func(w *world, is bool) (after time.Duration) {
+		w.Helper()
+		begin := w.d.clock.read()
+		for w.v.Jobs[0].Paused != is {
+			if w.passBy(100*time.Millisecond, 500*time.Millisecond); w.d.clock.read()-begin > sched.Time(time.Hour) {
+				w.Fatalf("%+v, want one that is held: %v; %v", w.v.Jobs[0], is, kinds0(w.events))
+			}
+		}
+		return time.Duration(w.d.clock.read() - begin)
+	}
+	stalls := func(w *world, want time.Duration) {
+		w.Helper()
+		w.start(0, 0, 1)
+		until(w, true)
+		w.queue.Push(observer.KeyOfSpace(objects.Namespace)) // no answer before its time counts
+		if why := held[len(held)-1]; !strings.HasPrefix(why, stalled) {
+			w.Errorf("held as %q, want %q", why, stalled)
+		}
+		if got := until(w, false); got < want-time.Second || got > want+5*time.Second {
+			w.Errorf("held for %v, want %v", got, want)
+		}
+	}
+	scenes := []scene{
+		{name: "a job that never ran", width: 2, opts: asks, test: func(w *world) {
+			w.settle()
+			w.podsFail(noAnswer, noAnswer)
+			for _, wait := range []time.Duration{10, 20, 40} {
+				stalls(w, wait*time.Second)
+			}
+			w.start(0, 0, 1)
+			until(w, true)
+			w.podsFail(nil, nil)
+			w.queue.Push(observer.KeyOfSpace(objects.Namespace)) // an answer counts at once
+			if got := until(w, false); got > 5*time.Second {
+				w.Errorf("held for %v, though the webhook answers", got)
+			}
+			w.run()
+		}},
+		{name: "a job that ran", width: 2, opts: asks, test: func(w *world) {
+			w.settle()
+			w.run()
+			w.stop(0)
+			w.settle()
+			w.podsFail(noAnswer, noAnswer)
+			stalls(w, 10*time.Second)
+		}},
+	}
+	for i := range scenes {
+		held = nil
+		t.Run(scenes[i].name, func(t *testing.T) { alone(t, scenes[i]) })
+	}
+}
+
 // Ensure that jobs which are suspended by their users stay so, whatever the API server says of them.
 func TestAsksAboutSuspendedJobs(t *testing.T) {
 	alone(t, scene{width: 2, opts: asks, test: func(w *world) {

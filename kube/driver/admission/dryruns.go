@@ -43,7 +43,7 @@ type Gate struct {
 	mu     sync.Mutex
 	shapes map[shape]*question
 	jobs   map[types.NamespacedName]waiter
-	wary   map[types.UID]bool // jobs of which it refused a real start
+	wary   map[types.UID]int // jobs of which it refused real starts, and how many
 	spaces map[string]*space
 	ring   []string // namespaces that have questions, in turn
 	busy   int      // questions under way
@@ -72,6 +72,7 @@ type question struct {
 	queued  bool
 	tries   int                           // answers in a row that were not that it is taken
 	jobs    map[types.NamespacedName]bool // that wait
+	rest    time.Time                     // of one that is Stalled: until when it stays so
 	timer   *time.Timer
 }
 
@@ -87,7 +88,7 @@ type space struct {
 func New(o Options) *Gate {
 	return &Gate{
 		o: o, shapes: make(map[shape]*question), jobs: make(map[types.NamespacedName]waiter),
-		wary: make(map[types.UID]bool), spaces: make(map[string]*space),
+		wary: make(map[types.UID]int), spaces: make(map[string]*space),
 	}
 }
 
@@ -105,7 +106,7 @@ func (g *Gate) Ask(tj *v1alpha1.TrainingJob, gpus int) writer.Verdict {
 		q.job, q.gpus = tj, gpus
 		g.enqueue(g.jobs[key].shape)
 	}
-	if q.verdict.Answer == writer.Accepted && g.wary[tj.UID] {
+	if q.verdict.Answer == writer.Accepted && g.wary[tj.UID] > 0 {
 		return writer.Verdict{Answer: writer.Unsure, Why: "an earlier start was refused, although a dry run is not"}
 	}
 	return q.verdict
@@ -191,18 +192,23 @@ func (g *Gate) Forget(key types.NamespacedName, uid types.UID) {
 func (g *Gate) Distrust(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wary[uid] = true
+	g.wary[uid] = max(g.wary[uid], 1)
 }
 
-// Refused notes that the API server refused a real start of a job. It is asked again later.
+// Refused notes that the API server refused a real start of a job. It is asked again later, and the later the more of
+// its starts were refused. If it only did not say, no job of the shape is to start until it is asked again.
 func (g *Gate) Refused(tj *v1alpha1.TrainingJob, gpus int, v writer.Verdict) {
 	key := client.ObjectKeyFromObject(tj)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wary[tj.UID] = true
 	s := g.shapeOf(key, tj, gpus)
 	q := g.shapes[s]
 	q.jobs[key], q.job, q.gpus = true, tj, gpus
+	q.tries = max(q.tries, g.wary[tj.UID])
+	g.wary[tj.UID]++
+	if v.Answer == writer.Unsure {
+		v.Answer, q.rest = writer.Stalled, time.Now().Add(pause(v, q.tries))
+	}
 	g.answer(s, q, v)
 }
 
@@ -322,6 +328,9 @@ func (g *Gate) work(ctx context.Context) {
 // answer notes what the API server said.
 func (g *Gate) answer(s shape, q *question, v writer.Verdict) {
 	was := q.verdict
+	if was.Answer == writer.Stalled && v.Answer == writer.Unsure && time.Now().Before(q.rest) {
+		return // it is asked again then
+	}
 	q.verdict, q.asked = v, time.Now()
 	if q.timer != nil {
 		q.timer.Stop()
@@ -330,11 +339,7 @@ func (g *Gate) answer(s shape, q *question, v writer.Verdict) {
 	if v.Answer == writer.Accepted {
 		q.tries = 0
 	} else {
-		first := firstAgain
-		if v.Answer == writer.Unsure {
-			first = firstSure
-		}
-		q.timer = time.AfterFunc(min(first<<min(q.tries, 8), lastAgain), func() { g.retry(s) })
+		q.timer = time.AfterFunc(pause(v, q.tries), func() { g.retry(s) })
 		q.tries++
 	}
 	if was == v {
@@ -343,6 +348,16 @@ func (g *Gate) answer(s shape, q *question, v writer.Verdict) {
 	for key := range q.jobs {
 		g.o.Look(observer.KeyOfJob(key))
 	}
+}
+
+// pause returns after what time the API server is asked again that gave an answer, after so many in a row that were not
+// that it takes what it is asked about.
+func pause(v writer.Verdict, tries int) time.Duration {
+	first := firstAgain
+	if v.Answer == writer.Unsure || v.Answer == writer.Stalled {
+		first = firstSure
+	}
+	return min(first<<min(tries, 8), lastAgain)
 }
 
 // retry asks again, if a job waits for the answer.

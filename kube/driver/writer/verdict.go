@@ -25,6 +25,7 @@ const (
 	Held                   // it refuses them now: a quota, a rule or a webhook may change
 	Hopeless               // no attempt can mend what they say
 	Unsure                 // it does not say: a webhook is away, or takes no dry run
+	Stalled                // it did not say at a start: no other is tried until it is asked again
 )
 
 // Verdict is an answer with its reason, which is empty of one that accepts.
