@@ -132,7 +132,7 @@ func TestKeptTreesAreAsTheWorkingTree(t *testing.T) {
 			state = shim.State(filepath.Join(folder, "st"))
 		}
 		for range 2 {
-			tree, err := new(scripts).keepTree(state, folder)
+			tree, err := new(scripts).keepTree(t.Context(), state, folder)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -178,7 +178,7 @@ func TestOthersSubmitWhileATreeIsWritten(t *testing.T) {
 	k, slow := &scripts{}, make(chan error, 1)
 	tree := []jobfile.Job{{Task: task.Task{Dir: folder, Command: []string{"true"}, Tree: task.Tree{Root: folder}}}}
 	go func() {
-		_, err := k.keep(dir, tree, nil)
+		_, err := k.keep(t.Context(), dir, tree, nil)
 		slow <- err
 	}()
 	for {
@@ -193,12 +193,12 @@ func TestOthersSubmitWhileATreeIsWritten(t *testing.T) {
 	}
 	path := filepath.Join(folder, "job.sh")
 	script := []jobfile.Job{{Task: task.Task{Dir: folder, Command: []string{"sh", path}, Script: task.Script{At: 1}}}}
-	if _, err := k.keep(dir, script, map[string]string{path: "true"}); err != nil || script[0].Task.Script.Sum == "" {
+	if _, err := k.keep(t.Context(), dir, script, map[string]string{path: "true"}); err != nil || script[0].Task.Script.Sum == "" {
 		t.Errorf("another's script is not kept: %v", err)
 	}
 	k.mu.Lock()
-	if k.writing != 1 {
-		t.Errorf("%d trees are being written, want 1", k.writing)
+	if len(k.turns) != 1 {
+		t.Errorf("%d trees are being written, want 1", len(k.turns))
 	}
 	k.mu.Unlock()
 	if err := os.WriteFile(filepath.Join(folder, "go"), nil, 0o600); err != nil {
@@ -206,7 +206,45 @@ func TestOthersSubmitWhileATreeIsWritten(t *testing.T) {
 	}
 	err := <-slow
 	sum := tree[0].Task.Tree.Sum
-	if err != nil || sum == "" || k.writing != 0 || k.pending[sum] != 1 {
-		t.Errorf("tree %q, %d being written, %v", sum, k.writing, err)
+	if err != nil || sum == "" || len(k.turns) != 0 || k.pending[sum] != 1 {
+		t.Errorf("tree %q, %d being written, %v", sum, len(k.turns), err)
+	}
+}
+
+// Ensure that what is ignored is in a copy as it is at each submission, as is the folder that a job runs in.
+func TestCopiesHaveWhatGitDoesNotKeep(t *testing.T) {
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gitIn(t, folder, "init", "-q")
+	if err := os.WriteFile(filepath.Join(folder, ".gitignore"), []byte("data\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state, k, sums := shim.State(t.TempDir()), new(scripts), make(map[string]bool)
+	for _, dir := range []string{".", "exp/one", "data", "."} { // data is there from the third on
+		at := filepath.Join(folder, dir)
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		tree, err := k.keepTree(t.Context(), state, at)
+		if err != nil {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		root, err := state.KeptTree(tree.Sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
+			t.Errorf("the folder of the job: %v", err)
+		}
+		to, err := os.Readlink(filepath.Join(root, "data"))
+		if there := len(sums) >= 2; there != (err == nil) || there && to != filepath.Join(folder, "data") {
+			t.Errorf("%s: data is %q, %v", dir, to, err)
+		}
+		sums[tree.Sum] = true
+	}
+	if len(sums) != 3 {
+		t.Errorf("%d copies, want 3: what is alike is kept once", len(sums))
 	}
 }

@@ -22,7 +22,7 @@ import (
 type scripts struct {
 	mu      sync.Mutex
 	pending map[string]int // by digest: submissions whose jobs may not have arrived
-	writing int            // of working trees
+	turns   chan struct{}  // one for each working tree that is being written
 }
 
 // readScripts returns the texts of the scripts that jobs are to run as they are now, by path: those that came with
@@ -75,7 +75,7 @@ func readScript(path string) ([]byte, error) {
 
 // keep has jobs run their scripts as texts has them, once those are durable. done is called once the jobs have arrived,
 // or will not.
-func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) (done func(), err error) {
+func (k *scripts) keep(ctx context.Context, dir string, jobs []jobfile.Job, texts map[string]string) (done func(), err error) {
 	digests := make(map[string]string) // by path
 	done = func() {
 		k.mu.Lock()
@@ -86,7 +86,7 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 			}
 		}
 	}
-	err = k.keepTrees(shim.State(dir), jobs, digests)
+	err = k.keepTrees(ctx, shim.State(dir), jobs, digests)
 	if err != nil {
 		return done, err
 	}
@@ -113,7 +113,8 @@ func (k *scripts) keep(dir string, jobs []jobfile.Job, texts map[string]string) 
 
 // keepTrees has jobs run in their working trees as they are now, and adds the digests of those, by folder. While git
 // works, which may take long, others may submit.
-func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[string]string) error {
+func (k *scripts) keepTrees(ctx context.Context, dir shim.State, jobs []jobfile.Job,
+	digests map[string]string) error {
 	trees := make(map[string]task.Tree) // by folder
 	for i := range jobs {
 		t := &jobs[i].Task
@@ -124,7 +125,7 @@ func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[stri
 		tree, kept := trees[folder]
 		if !kept {
 			var err error
-			if tree, err = k.keepTree(dir, folder); err != nil {
+			if tree, err = k.keepTree(ctx, dir, folder); err != nil {
 				return fmt.Errorf("job %s: %w", jobs[i].Spec.Name, err)
 			}
 			trees[folder], digests["tree of "+folder] = tree, tree.Sum
@@ -139,17 +140,22 @@ func (k *scripts) keepTrees(dir shim.State, jobs []jobfile.Job, digests map[stri
 }
 
 // keepTree keeps a working tree, which a job will need that has not arrived yet.
-func (k *scripts) keepTree(dir shim.State, folder string) (task.Tree, error) {
-	k.write(1)
-	defer k.write(-1)
-	tree, put, drop, err := newTree(dir, folder)
+func (k *scripts) keepTree(ctx context.Context, dir shim.State, folder string) (task.Tree, error) {
+	turns := k.turn()
+	select {
+	case turns <- struct{}{}:
+	case <-ctx.Done():
+		return task.Tree{}, ctx.Err()
+	}
+	defer func() { <-turns }()
+	tree, put, drop, err := newTree(ctx, dir, folder)
 	if err != nil {
 		return tree, err
 	}
+	defer drop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err = put(); err != nil {
-		drop()
 		return tree, err
 	}
 	k.wanted(tree.Sum)
@@ -164,11 +170,17 @@ func (k *scripts) wanted(digest string) {
 	k.pending[digest]++
 }
 
-// write counts who writes a working tree.
-func (k *scripts) write(more int) {
+// mostTrees is how many working trees are written at a time.
+const mostTrees = 2
+
+// turn returns the turns of those who write a working tree.
+func (k *scripts) turn() chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.writing += more
+	if k.turns == nil {
+		k.turns = make(chan struct{}, mostTrees)
+	}
+	return k.turns
 }
 
 // keepKnown has jobs that are known beforehand run their scripts as they are now; those that the log has already run
@@ -194,7 +206,7 @@ func (m *Manager) keepKnown(jobs []jobfile.Job) error {
 	}
 	texts, err := readScripts(coming, nil)
 	if err == nil {
-		_, err = m.scripts.keep(m.o.Dir, coming, texts) // for as long as this manager runs
+		_, err = m.scripts.keep(context.Background(), m.o.Dir, coming, texts) // for as long as this manager runs
 	}
 	for k, i := range at {
 		jobs[i] = coming[k]
@@ -218,7 +230,7 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 	if err != nil {
 		return err
 	}
-	if m.scripts.writing > 0 { // what was left looks like what is being written
+	if len(m.scripts.turns) > 0 { // what was left looks like what is being written
 		left = nil
 	}
 	for _, name := range append(left, digests...) {

@@ -138,7 +138,7 @@ func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) { return b.
 
 // SubmitOnce submits the jobs unless they were under that key of the one who asks; "" = under none.
 func (b *batch) SubmitOnce(ctx context.Context, key string) ([]site.Accepted, error) {
-	done, err := b.m.scripts.keep(b.m.Dir(), b.jobs, b.scripts)
+	done, err := b.m.scripts.keep(ctx, b.m.Dir(), b.jobs, b.scripts)
 	defer done()
 	if err == nil {
 		err = b.m.inherit.give(b.m.Dir(), b.jobs, b.env)

@@ -99,9 +99,6 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 			answer.Sentence = "is held: " + answer.Remark
 		}
 	}
-	if k, able := s.o.Site.(Keeper); able {
-		answer.Job.Keys = k.Keys(a.View.Job(id).Spec)
-	}
 	if o, able := s.o.Site.(Ordering); able && doc.Attempt > 0 {
 		answer.Command = o.Launched(id, int32(doc.Attempt))
 	}

@@ -13,7 +13,7 @@ const Tree = "tree"
 
 // NewTree writes a working tree: write makes it in a folder that is not there yet, with another for what it needs
 // meanwhile, and returns the digest to keep it under. Alike ones are kept once. It is durable and whole when NewTree
-// returns, but in its place only after put, which is called once, or drop.
+// returns, but in its place only after put. drop, which comes last in any case, removes what put has not moved.
 func (s State) NewTree(write func(folder, scratch string) (digest string, err error)) (put func() error, drop func(),
 	err error) {
 	folder := filepath.Join(string(s), snapshots)
@@ -41,7 +41,6 @@ func (s State) NewTree(write func(folder, scratch string) (digest string, err er
 	}
 	put = func() error {
 		if _, kept := s.KeptTree(digest); kept == nil {
-			drop()
 			return syncDir(folder)
 		}
 		return errors.Join(os.Rename(fresh, filepath.Join(folder, digest)), syncDir(folder), syncDir(string(s)))
