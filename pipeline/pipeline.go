@@ -135,6 +135,9 @@ func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
 func (p *Pipeline) follow(v *sched.View, id sched.JobID) {
 	j, x := &v.Jobs[id], &p.books.jobs[id]
 	lost := x.in == holding && len(j.Target) == 0
+	if x.in == waiting && !j.Eligible() { // others may have waited for it
+		p.dirty = true
+	}
 	if lost {
 		p.books.unbook(id)
 		p.dirty = true

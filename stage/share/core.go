@@ -61,7 +61,8 @@ func (c *Core) Fold(v *sched.View, e *sched.Event) {
 	}
 }
 
-// job takes what changed about a job: one that waits now, or GPUs given up, are something to look at.
+// job takes what changed about a job: one that waits now, GPUs given up, or one that others waited for and that is gone,
+// are something to look at.
 func (c *Core) job(v *sched.View, id sched.JobID) {
 	if id < 0 || int(id) >= len(v.Jobs) {
 		return
@@ -69,7 +70,8 @@ func (c *Core) job(v *sched.View, id sched.JobID) {
 	c.grow(v)
 	waited, held := c.Queued[id], len(c.Held[id])
 	c.sync(v, id)
-	c.Dirty = c.Dirty || c.Queued[id] && !waited || len(c.Held[id]) < held
+	gone := waited && !c.Queued[id] && len(c.Held[id]) == 0
+	c.Dirty = c.Dirty || c.Queued[id] && !waited || len(c.Held[id]) < held || gone
 }
 
 // node takes what changed about a node.
