@@ -84,6 +84,7 @@ func (g *gitTree) run(args ...string) (string, error) {
 // listing is what git prints, of which there is an end.
 type listing struct{ b bytes.Buffer }
 
+// Write fails where it would be longer.
 func (l *listing) Write(p []byte) (int, error) {
 	if l.b.Len()+len(p) > maxListed {
 		return 0, fmt.Errorf("more than %d MiB of names of files", maxListed>>20)

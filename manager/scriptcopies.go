@@ -75,7 +75,8 @@ func readScript(path string) ([]byte, error) {
 
 // keep has jobs run their scripts as texts has them, once those are durable. done is called once the jobs have arrived,
 // or will not.
-func (k *scripts) keep(ctx context.Context, dir string, jobs []jobfile.Job, texts map[string]string) (done func(), err error) {
+func (k *scripts) keep(ctx context.Context, dir string, jobs []jobfile.Job,
+	texts map[string]string) (done func(), err error) {
 	digests := make(map[string]string) // by path
 	done = func() {
 		k.mu.Lock()

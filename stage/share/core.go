@@ -61,8 +61,8 @@ func (c *Core) Fold(v *sched.View, e *sched.Event) {
 	}
 }
 
-// job takes what changed about a job: one that waits now, GPUs given up, or one that others waited for and that is gone,
-// are something to look at.
+// job takes what changed about a job: one that waits now, GPUs given up, or one that others waited for and that is
+// gone, are something to look at.
 func (c *Core) job(v *sched.View, id sched.JobID) {
 	if id < 0 || int(id) >= len(v.Jobs) {
 		return
