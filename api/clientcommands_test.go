@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/trainyard/trainyard/api"
@@ -33,5 +35,33 @@ func TestCommandsUnanswered(t *testing.T) {
 	_, wrong, err := api.CommandAll(t.Context(), old, "cancel", []string{"1"})
 	if p := (*api.Problem)(nil); err != nil || !errors.As(wrong[0], &p) {
 		t.Errorf("of an old manager: %v, %v", wrong, err)
+	}
+}
+
+// Ensure that more jobs than a request may name go in several, and that each answer is that of its job.
+func TestCommandsInParts(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	c := managerThat(t, func(w http.ResponseWriter, r *http.Request) {
+		var in api.Commanding
+		var doc api.Commanded
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Jobs) > 50_000 {
+			t.Errorf("%d jobs, %v", len(in.Jobs), err)
+		}
+		for _, name := range in.Jobs {
+			id, _ := strconv.Atoi(name)
+			doc.Jobs = append(doc.Jobs, api.CommandedJob{Job: &api.Job{ID: id}})
+		}
+		requests++
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(doc)
+	})
+	names := make([]string, 50_001)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	list, wrong, err := api.CommandAll(t.Context(), c, "cancel", names)
+	if err != nil || len(list) != len(names) || len(wrong) != len(names) || list[50_000].ID != 50_000 || requests != 2 {
+		t.Errorf("%d answers of %d requests, %v", len(list), requests, err)
 	}
 }

@@ -236,8 +236,8 @@ func TestCopiesHaveWhatGitDoesNotKeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
-			t.Errorf("the folder of the job: %v", err)
+		if _, missing := os.Stat(filepath.Join(root, dir)); missing != nil {
+			t.Errorf("the folder of the job: %v", missing)
 		}
 		to, err := os.Readlink(filepath.Join(root, "data"))
 		if there := len(sums) >= 2; there != (err == nil) || there && to != filepath.Join(folder, "data") {

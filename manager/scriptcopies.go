@@ -156,7 +156,8 @@ func (k *scripts) keepTree(ctx context.Context, dir shim.State, folder string) (
 	defer drop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err = put(); err != nil {
+	err = put()
+	if err != nil {
 		return tree, err
 	}
 	k.wanted(tree.Sum)
