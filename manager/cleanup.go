@@ -17,7 +17,7 @@ import (
 func (m *Manager) Clean(ctx context.Context, in api.Clean) (doc api.Cleaned, err error) {
 	doc = api.Cleaned{Schema: "trainyard.cleaned/v1", Dry: in.Dry, Left: []api.Left{}}
 	if in.Snapshots {
-		err = m.dropScripts(ctx, &doc)
+		err = m.dropScripts(ctx, in.OlderSec, &doc)
 	}
 	if err == nil && (in.Outputs || in.Runs || !in.Snapshots) {
 		err = m.cleanRuns(ctx, &in, &doc)

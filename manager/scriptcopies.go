@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -216,11 +217,28 @@ func (m *Manager) keepKnown(jobs []jobfile.Job) error {
 	return err
 }
 
+// lateTrees adds the working trees of jobs that have been done for less than so many seconds.
+func (m *Manager) lateTrees(ctx context.Context, older float64, used map[string]bool) error {
+	return m.Look(ctx, func(v *sched.View) {
+		for id := range v.Jobs {
+			j := &v.Jobs[id]
+			if j.State != sched.Done || v.Now.Sub(j.End).Seconds() >= older ||
+				!strings.Contains(j.Spec.Task, `"tree":`) {
+				continue
+			}
+			if t, err := task.DecodeTask(j.Spec.Task); err == nil && t.Tree.Sum != "" {
+				used[t.Tree.Sum] = true
+			}
+		}
+	})
+}
+
 // copies reports whether a job runs a copy of its script or in one of its working tree.
 func copies(j jobfile.Job) bool { return j.Task.Script.At > 0 || j.Task.Tree.Root != "" }
 
-// dropScripts removes the scripts that no job which is not done runs, and what a kill has left, and adds them to doc.
-func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
+// dropScripts removes the scripts that no job which is not done runs, working trees that no job has used for so many
+// seconds, since jobs write to them, and what a kill has left, and adds them to doc.
+func (m *Manager) dropScripts(ctx context.Context, older float64, doc *api.Cleaned) error {
 	m.scripts.mu.Lock()
 	defer m.scripts.mu.Unlock()
 	dir := shim.State(m.o.Dir)
@@ -229,6 +247,9 @@ func (m *Manager) dropScripts(ctx context.Context, doc *api.Cleaned) error {
 		return err
 	}
 	used, err := inUse(ctx, m)
+	if err == nil {
+		err = m.lateTrees(ctx, older, used)
+	}
 	if err != nil {
 		return err
 	}

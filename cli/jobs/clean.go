@@ -53,7 +53,8 @@ does the log: ps and why know the jobs still. For admins.
 	fs.Var(&f.older, "older", "only of jobs that have been done for this `TIME`, as 30d or 12h")
 	fs.BoolVar(&f.outputs, "outputs", false, "remove outputs alone")
 	fs.BoolVar(&f.runs, "runs", false, "remove run folders, outputs included (the default)")
-	fs.BoolVar(&f.scripts, "snapshots", false, "remove copies of scripts that no job runs which is not done")
+	fs.BoolVar(&f.scripts, "snapshots", false, "remove copies of scripts that no job runs which is not done,\n"+
+		"and of working trees that none has run in for --older")
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would be removed")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the text")
 	return cmd
