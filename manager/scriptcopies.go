@@ -218,7 +218,7 @@ func (m *Manager) keepKnown(jobs []jobfile.Job) error {
 }
 
 // lateTrees adds the working trees of jobs that have been done for less than so many seconds.
-func (m *Manager) lateTrees(ctx context.Context, older float64, used map[string]bool) error {
+func lateTrees(ctx context.Context, m *Manager, older float64, used map[string]bool) error {
 	return m.Look(ctx, func(v *sched.View) {
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
@@ -248,7 +248,7 @@ func (m *Manager) dropScripts(ctx context.Context, older float64, doc *api.Clean
 	}
 	used, err := inUse(ctx, m)
 	if err == nil {
-		err = m.lateTrees(ctx, older, used)
+		err = lateTrees(ctx, m, older, used)
 	}
 	if err != nil {
 		return err
