@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,12 +140,14 @@ func TestDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range []string{"jobs", "system-0", "head"} {
-		start := regexp.MustCompile(`id="` + block + `">.{60}`)
+	for block, kept := range map[string]int{"jobs": 50, "system-0": 50, "head": 0} { // characters before the damage
+		start := regexp.MustCompile(`id="` + block + `">.{` + strconv.Itoa(kept) + `}`)
+		damaged := start.ReplaceAllString(string(whole), "${0}AAAA")
+		if len(damaged) != len(whole)+len("AAAA") {
+			t.Fatalf("%s: damaged in %d characters, want 4", block, len(damaged)-len(whole))
+		}
 		b := open(t, 800, 600, false)
-		b.show(written(t, "damaged.html", start.ReplaceAllStringFunc(string(whole), func(s string) string {
-			return s[:len(s)-9] + "AAAA" + s[len(s)-9:]
-		})))
+		b.show(written(t, "damaged.html", damaged))
 		text := value[string](b, `document.querySelector(".warn")?.textContent ?? ""`)
 		if !strings.Contains(text, "block "+block) || !value[bool](b, `document.querySelector("table") !== null`) {
 			t.Errorf("%s: the page says %q, want it to name the block, and to show the headline table", block, text)
