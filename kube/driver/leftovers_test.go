@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -233,6 +234,62 @@ func TestHeldAfterAStartWithoutAnswer(t *testing.T) {
 	for i := range scenes {
 		held = nil
 		t.Run(scenes[i].name, func(t *testing.T) { alone(t, scenes[i]) })
+	}
+}
+
+// Ensure that a start is held 30 s after a webhook went away whatever it is asked about: a claim that jobs share, as it
+// is made and as a job joins it, the allocation of a claim, the binding of a pod.
+func TestHeldWhateverAWebhookIsAskedAbout(t *testing.T) {
+	direct := func(o *Options) { asks(o); inMode(v1alpha1.Direct)(o) }
+	shared := sched.Config{Share: sched.Shared}
+	isClaim := func(o client.Object) bool { _, is := o.(*resourcev1.ResourceClaim); return is }
+	for _, c := range []struct {
+		name   string
+		opts   func(*Options)
+		config sched.Config
+		away   func(verb string, o client.Object) bool
+	}{
+		{"a claim that jobs share is made", asks, shared, func(verb string, o client.Object) bool {
+			return verb == "create" && isClaim(o) && o.GetName() != ""
+		}},
+		{"a job joins a claim", asks, shared, func(verb string, o client.Object) bool {
+			return verb == "patch" && isClaim(o)
+		}},
+		{"a claim is allocated", direct, sched.Config{}, func(verb string, o client.Object) bool {
+			return verb == "update status" && isClaim(o)
+		}},
+		{"a pod is bound", direct, sched.Config{}, func(verb string, _ client.Object) bool {
+			return verb == "create binding"
+		}},
+	} {
+		held = nil
+		t.Run(c.name, func(t *testing.T) {
+			alone(t, scene{width: 2, opts: c.opts, test: func(w *world) {
+				must(w, w.Create(w.Context(), &deviceClass{ObjectMeta: metav1.ObjectMeta{Name: class}}))
+				must(w, w.Create(w.Context(), objects.Job("other", 1, nil)))
+				w.settle()
+				if c.config == shared {
+					w.startAs(1, shared, 1)
+					w.settle()
+					w.attempt(1, sched.Running)
+				}
+				w.setFail(func(verb string, o client.Object) error {
+					if c.away(verb, o) {
+						return noAnswer
+					}
+					return nil
+				})
+				w.startAs(0, c.config, 0, 1)
+				w.pass(20 * time.Second)
+				w.attempt(0, sched.Starting)
+				w.pass(20 * time.Second)
+				j := &w.v.Jobs[0]
+				if e := w.last(sched.AttemptEnded); e.Outcome != sched.Preempted || j.StartFailures != 0 || !j.Paused ||
+					len(held) == 0 || !strings.HasPrefix(held[0], stalled) {
+					w.Errorf("%+v, %+v, %q", e, j, held)
+				}
+			}})
+		})
 	}
 }
 

@@ -95,12 +95,11 @@ func (o *Objects) createPods(ctx context.Context, a *Attempt, tj *v1alpha1.Train
 func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object,
 ) (there client.Object, old bool, err error) {
 	kind := kindOf(want)
-	var hooks patience
-	err = o.writers.Write(ctx, func(ctx context.Context) error {
+	err = o.write(ctx, want, func(ctx context.Context) error {
 		there = want.DeepCopyObject().(client.Object)
 		made := o.o.Client.Create(ctx, there)
 		if old = apierrors.IsAlreadyExists(made); !old {
-			return hooks.refusal(made, want)
+			return refusal(made, want)
 		}
 		found := o.o.Reader.Get(ctx, client.ObjectKeyFromObject(want), there)
 		ours := a.owns(there)
@@ -118,6 +117,13 @@ func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object,
 		o.note(there)
 	}
 	return there, old, err
+}
+
+// write makes a call about an object until it succeeds, fails for good, or a webhook is away for too long that is asked
+// about it.
+func (o *Objects) write(ctx context.Context, about client.Object, call func(ctx context.Context) error) error {
+	var hooks patience
+	return o.writers.Write(ctx, func(ctx context.Context) error { return hooks.end(call(ctx), about) })
 }
 
 // note notes that an object is ours.
@@ -141,10 +147,11 @@ func isLeaving(there client.Object, a *Attempt) bool {
 func (o *Objects) createClaim(ctx context.Context, a *Attempt, c Claim,
 	tj *v1alpha1.TrainingJob,
 ) (*resourcev1.ResourceClaim, error) {
+	want := a.claimObject(c, tj, o.o.DeviceClass)
 	if c.slot {
-		return nil, o.writers.Write(ctx, func(ctx context.Context) error { return o.joinClaim(ctx, a, c, tj) })
+		return nil, o.write(ctx, want, func(ctx context.Context) error { return o.joinClaim(ctx, a, c, tj) })
 	}
-	made, _, err := o.create(ctx, a, a.claimObject(c, tj, o.o.DeviceClass))
+	made, _, err := o.create(ctx, a, want)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +191,8 @@ func (o *Objects) allocate(ctx context.Context, a *Attempt, r int, p *corev1.Pod
 ) error {
 	for _, c := range a.Claims(r) {
 		known := made[c.Name]
-		err := o.writers.Write(ctx, func(ctx context.Context) error {
+		about := &resourcev1.ResourceClaim{ObjectMeta: observer.MetaOf(a.Within(c.Name))}
+		err := o.write(ctx, about, func(ctx context.Context) error {
 			there := known
 			known = nil // if it is not that any more, the next try asks
 			return o.allocateClaim(ctx, a, r, c, p, there)
@@ -193,7 +201,7 @@ func (o *Objects) allocate(ctx context.Context, a *Attempt, r int, p *corev1.Pod
 			return err
 		}
 	}
-	return o.writers.Write(ctx, func(ctx context.Context) error { return o.bind(ctx, p, a.Ranks[r].NodeName) })
+	return o.write(ctx, p, func(ctx context.Context) error { return o.bind(ctx, p, a.Ranks[r].NodeName) })
 }
 
 // bind binds a pod to a node.

@@ -73,8 +73,8 @@ const awayTime = 30 * time.Second
 // patience is since when a webhook that is asked about an object does not answer; zero: it does, or none is.
 type patience time.Time
 
-// refusal is as that of one try, until a webhook is away for too long.
-func (p *patience) refusal(err error, o client.Object) error {
+// end is the error of a try, which is one for good once a webhook is away for too long.
+func (p *patience) end(err error, o client.Object) error {
 	switch since := time.Time(*p); {
 	case err == nil || !strings.Contains(err.Error(), "failed calling webhook"):
 		*p = patience{}
@@ -83,7 +83,7 @@ func (p *patience) refusal(err error, o client.Object) error {
 	case time.Since(since) >= awayTime:
 		return cannotBeMade(err, o)
 	}
-	return refusal(err, o)
+	return err
 }
 
 func cannotBeMade(err error, o client.Object) error {
