@@ -39,7 +39,7 @@ func ExampleWriter() {
 		fmt.Println(err)
 	}
 	// Output:
-	// {"schema":"trainyard.log/v3","version":"0.1","trace":"jobs.csv","cluster":"1x4","system":"las","settings":{"quantum":"60","unit":"seconds"},"seed":7}
+	// {"schema":"trainyard.log/v4","version":"0.1","trace":"jobs.csv","cluster":"1x4","system":"las","settings":{"quantum":"60","unit":"seconds"},"seed":7}
 	// {"seq":1,"time":0,"batch":1,"event":"node-joined","node":0,"node_spec":{"name":"n0","gpus":4}}
 	// {"seq":2,"time":0.5,"batch":2,"event":"arrived","job":0,"spec":{"name":"a","gpus":2}}
 	// {"seq":3,"time":0.5,"batch":2,"event":"decided","job":0,"gpus":[0,1],"target":{"trial":true},"why":{"code":"started"}}
@@ -237,7 +237,7 @@ func rewritten(text string, sinks ...eventlog.Sink) (string, error) {
 }
 
 const (
-	headLine = `{"schema":"trainyard.log/v3"}` + "\n"
+	headLine = `{"schema":"trainyard.log/v4"}` + "\n"
 	tickLine = `{"seq":1,"time":0,"batch":1,"event":"tick"}` + "\n"
 )
 
@@ -249,15 +249,15 @@ func TestReadLogRefuses(t *testing.T) {
 	event := func(rest string) string { return headLine + `{"seq":1,"time":0,"batch":1,"event":` + rest + "}\n" }
 	for _, c := range []struct{ text, want string }{
 		{"", "log: x: line 1: nothing there, want a header"},
-		{"\n", `line 1: schema "", want a header that starts with {"schema":"trainyard.log/v3"`},
-		{`{"version":"1","schema":"trainyard.log/v3"}` + "\n", "want a header that starts with"},
-		{`{"schema":"trainyard.log/v4","new":1}` + "\n", "schema trainyard.log/v4 was written by a newer Trainyard, " +
-			"want trainyard.log/v3 or older"},
+		{"\n", `line 1: schema "", want a header that starts with {"schema":"trainyard.log/v4"`},
+		{`{"version":"1","schema":"trainyard.log/v4"}` + "\n", "want a header that starts with"},
+		{`{"schema":"trainyard.log/v5","new":1}` + "\n", "schema trainyard.log/v5 was written by a newer Trainyard, " +
+			"want trainyard.log/v4 or older"},
 		{`{"schema":"trainyard.log/v0"}` + "\n", `schema "trainyard.log/v0", want`},
-		{`{"schema":"trainyard.log/v3","colour":1}` + "\n", `line 1: header: key "colour" is not known`},
-		{`{"schema":"trainyard.log/v3","seed":-1}` + "\n", "seed: -1, want a whole number >= 0"},
-		{`{"schema":"trainyard.log/v3","share_limit":-1}` + "\n", "share_limit: out of range, want >= 0"},
-		{`{"schema":"trainyard.log/v3"}`, "line 1: cut short, want a newline at its end"},
+		{`{"schema":"trainyard.log/v4","colour":1}` + "\n", `line 1: header: key "colour" is not known`},
+		{`{"schema":"trainyard.log/v4","seed":-1}` + "\n", "seed: -1, want a whole number >= 0"},
+		{`{"schema":"trainyard.log/v4","share_limit":-1}` + "\n", "share_limit: out of range, want >= 0"},
+		{`{"schema":"trainyard.log/v4"}`, "line 1: cut short, want a newline at its end"},
 		{headLine + tickLine + tickLine[:10], "line 3: cut short"},
 		{headLine + tickLine + strings.TrimSuffix(tickLine, "\n"), "line 3: cut short"},
 		{headLine + "\n", "line 2: \"\", want '{'"},
@@ -480,7 +480,7 @@ func FuzzReadLog(f *testing.F) {
 		f.Add(headLine + string(eventlog.AppendEvent(nil, 1, e)) + "\n")
 	}
 	f.Add(headLine + tickLine)
-	f.Add(`{"schema":"trainyard.log/v3","settings":{"a":"b"},"share_limit":2,"seed":1}` + "\n")
+	f.Add(`{"schema":"trainyard.log/v4","settings":{"a":"b"},"share_limit":2,"seed":1}` + "\n")
 	f.Add(headLine + `{"seq":1,"time":0,"batch":1,"event":"moved","node":1,"gpus":[5],"state":"quarantined"}` + "\n")
 	f.Add(headLine + `{"seq":1,"time":0,"batch":1,"event":"moved","pool":1,"count":2}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {

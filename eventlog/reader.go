@@ -57,10 +57,12 @@ type upcaster struct {
 // upcasters lead from each older schema to the next, oldest first, the last of them to Schema.
 //
 // v1 knew neither what a job saves (events saved, keys saves and preemptible of arrivals) nor that it may not be
-// stopped, and v2 not that priorities of real jobs are classes: all their lines mean the same in what came next.
+// stopped, v2 not that priorities of real jobs are classes, and v3 not that they share GPUs by figures alone: all their
+// lines mean the same in what came next.
 var upcasters = []upcaster{
 	{"trainyard.log/v1", func(line []byte) []byte { return line }},
 	{"trainyard.log/v2", func(line []byte) []byte { return line }},
+	{"trainyard.log/v3", func(line []byte) []byte { return line }},
 }
 
 // NewReader reads the header of a log. Errors call the log by name.

@@ -15,7 +15,7 @@ import (
 
 // Schema names the format that Writer writes: by its number.
 const (
-	Schema = stem + "3"
+	Schema = stem + "4"
 	stem   = "trainyard.log/v"
 )
 

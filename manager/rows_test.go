@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 		"pal": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 priority:classes stragglers:watch " +
 			"unsaved:leave]",
 		"packed": "map[keep_free:on loss_rail:on min_run:60 preempt_limit:6 priority:classes unsaved:leave]",
-		"eaco":   "map[min_run:60 priority:classes sleep:inf unsaved:leave]",
+		"eaco":   "map[min_run:60 priority:classes share_memory:figures sleep:inf unsaved:leave]",
 	} {
 		h := eventlog.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
 		if _, err := manager.System(&h, system.Knowledge{}); err != nil || fmt.Sprint(h.Settings) != want {
@@ -63,8 +63,8 @@ func TestDefaults(t *testing.T) {
 	}
 	h := eventlog.Header{System: "gandiva", GPUs: 4, NodeGPUs: 4}
 	if _, err := manager.System(&h, system.Knowledge{}); err != nil ||
-		fmt.Sprint(h.Settings) != "map[priority:classes]" {
-		t.Errorf("gandiva: %v, %v, want the key of all systems alone", h.Settings, err)
+		fmt.Sprint(h.Settings) != "map[priority:classes share_memory:figures]" {
+		t.Errorf("gandiva: %v, %v, want the keys of all systems and of those that share alone", h.Settings, err)
 	}
 	if len(given) != 1 {
 		t.Errorf("what was given becomes %v", given)

@@ -37,6 +37,7 @@ var besides = map[string]string{
 	"Slow":     "only the key stragglers=oracle asks for it",
 	"Capped":   "only the key power_cap asks for it",
 	"Timed":    "it says whether epochs follow from Work",
+	"Peaks":    "only the key share_memory asks for it",
 	"Skew":     "placement by model is a key of all systems",
 }
 

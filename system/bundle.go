@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -33,6 +34,9 @@ type Knowledge struct {
 	// Restart is what a restart of a job of a model costs, by an estimator; nil: unknown. The key restart_overhead
 	// comes first.
 	Restart func(model string) time.Duration
+	// Peaks are how much device memory jobs have at most, learned, where the key share_memory asks for it; nil: nothing
+	// but what is stated is known.
+	Peaks *footprint.Peaks
 	// Slow is the truth about GPUs that are slow for a while, for oracles; nil: unknown.
 	Slow watch.Truth
 	// Learn are the estimators behind the other fields: they are given every event before the system is, and saved with

@@ -38,7 +38,8 @@ var (
 	keyWeighs = weighs()
 
 	worthKeys = key.List{keyWeighs.Key, keySizes.Key, keyScores.Key, keyKWh.Key, keyCurves.Key, LR.Key, KMax.Key,
-		keyBudget.Key, keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key}
+		keyBudget.Key, keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key,
+		ShareMemory.Key}
 )
 
 // weighs declares Priority without classes.
@@ -74,7 +75,7 @@ func worthKnows(k Knowledge, s *key.Settings) (known worth.Known, err error) {
 		known.Scores = placesOf(k, s)
 	}
 	if k.Sets != nil {
-		known.Sets = &share.Known{Work: expected{known.Work}, Restart: known.Restart,
+		known.Sets = &share.Known{Work: expected{known.Work}, Restart: known.Restart, Peaks: k.Peaks,
 			Timed: keySizes.Get(s) != "oracle", Learner: interference.NewLearner(&interference.History{})}
 	}
 	known.Speeds, err = curves(k, s, false)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/stage/share"
 	"github.com/trainyard/trainyard/system/eaco"
@@ -34,11 +35,16 @@ var (
 		parseModels)
 	keyHistory = key.Choice("history", "learned",
 		"what is known of sets at first: learned = nothing, tables = those of --interference", "learned", "tables")
+	// ShareMemory says where there is memory for several jobs.
+	ShareMemory = key.Choice("share_memory", "stated", "which jobs fit on a GPU together: stated = those "+
+		"whose memory, where it is stated, fits; figures = those of which each states gpu_memory_gb or was measured "+
+		"to have so much at most, all with 5 % to spare", "stated", shareFigures).LivesSince(4, shareFigures)
 	keyPairs = keyHistory.As("", keyHistory.Doc+" (default where there are tables)")
 
+	pairKeys = key.List{keyPairs.Key, ShareMemory.Key}
 	eacoKeys = key.List{keyUse.Key, keyMemory.Key, keySlow.Key, keyMostJobs.Key, keyPatience.Key, keyExclusive.Key,
 		keyLate.Key,
-		keyParallel.Key, keyHistory.Key}
+		keyParallel.Key, keyHistory.Key, ShareMemory.Key}
 )
 
 // maxPatience keeps times inside 64 bits.
@@ -91,7 +97,7 @@ func parseModels(text string) ([]string, error) {
 // sets unless the key history says otherwise.
 func sharing(history key.Of[string], tables bool) func(Knowledge, *key.Settings) (eaco.Known, error) {
 	return func(k Knowledge, s *key.Settings) (eaco.Known, error) {
-		known := eaco.Known{Work: k.Work}
+		known := eaco.Known{Work: k.Work, Peaks: k.Peaks}
 		if k.Work == nil {
 			return known, errNoWork
 		}
@@ -110,6 +116,18 @@ func sharing(history key.Of[string], tables bool) func(Knowledge, *key.Settings)
 		}
 		known.Learner = interference.NewLearner(past)
 		return known, nil
+	}
+}
+
+// shareFigures has jobs share GPUs by figures alone.
+const shareFigures = "figures"
+
+// peaks has a system whose jobs share GPUs by figures learn how much memory they have.
+func (i *Info) peaks(k *Knowledge, s *key.Settings) {
+	shares := i.Keys.Find(ShareMemory.Name) != nil && (i.Stages == nil || k.Sets != nil)
+	if shares && ShareMemory.Get(s) == shareFigures {
+		k.Peaks = footprint.New()
+		k.Learn = append(slices.Clone(k.Learn), k.Peaks)
 	}
 }
 

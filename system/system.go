@@ -162,6 +162,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 	if i.Stays {
 		_ = Unsaved.Get(s) // it decides nothing, but a wrong value is an error
 	}
+	i.peaks(&k, s)
 	if i.Stages == nil {
 		if adapt != nil {
 			return System{}, errNoStages

@@ -237,7 +237,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"priority", "priority_age", "priority_preempts",
 		// where jobs share: system/eaco
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs",
-		"patience", "model_parallel", "kwh_per_job_hour",
+		"patience", "model_parallel", "kwh_per_job_hour", "share_memory",
 		// where there is something to rent
 		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes",
 		"seed",

@@ -121,12 +121,12 @@ var table = []Info{
 		Line:    "by arrival; the first that does not fit joins the single job next to which both do most",
 		Assumes: "throughput of pairs, given",
 		Source:  "Narayanan et al., OSDI'20 (Gavel), fifo_packed, without rounds",
-		New:     paired(eaco.FIFOPacked, false), Keys: key.List{keyPairs.Key}, Common: pairLimits, Stays: true,
+		New:     paired(eaco.FIFOPacked, false), Keys: pairKeys, Common: pairLimits, Stays: true,
 	},
 	{
 		Name: "gandiva", Line: "by arrival; one that does not fit joins some single job, drawn at random",
 		Assumes: "throughput of pairs, given", Source: "Narayanan et al., OSDI'20 (Gavel), gandiva, without rounds",
-		New: paired(eaco.Gandiva, true), Keys: key.List{Seed.As("0", "of the draws").Key, keyPairs.Key},
+		New: paired(eaco.Gandiva, true), Keys: append(key.List{Seed.As("0", "of the draws").Key}, pairKeys...),
 		Common: pairLimits, Stays: true,
 	},
 	{

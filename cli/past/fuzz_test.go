@@ -11,7 +11,7 @@ import (
 
 // FuzzReadHistory: whatever a log says, there is an error or a history whose jobs are whole and add up.
 func FuzzReadHistory(f *testing.F) {
-	f.Add(`{"schema":"trainyard.log/v3"}` + "\n")
+	f.Add(`{"schema":"trainyard.log/v4"}` + "\n")
 	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(5,
 		sched.JobSpec{GPUs: sched.Rigid(1)})
 	f.Add(s.Log(f))

@@ -272,17 +272,19 @@ func (b *book) spot(v *sched.View, g sched.GPUID, totalGB float64) spot {
 	for _, id := range b.On[g] {
 		spec := v.Jobs[id].Spec
 		s.use += float64(spec.Util)
-		peak += float64(spec.GPUMemGB)
-		known = known && spec.GPUMemGB > 0
+		memGB := b.Know.memory(v, id)
+		peak += memGB
+		known = known && memGB > 0
 		s.closed = s.closed || !b.Shares[id] || b.trial[id]
 	}
 	if x := &b.seen[g]; x.number > 0 {
-		if s.use = x.use; x.memGB > 0 {
+		// what a node was measured to have on one GPU may be of any
+		if s.use = x.use; x.memGB > 0 && b.Know.Peaks == nil {
 			peak, known = x.memGB, totalGB > 0
 		}
 	}
 	if s.memory = 1; known {
-		s.memory, s.freeGB = peak/totalGB, totalGB-peak
+		s.memory, s.freeGB = peak/totalGB, totalGB-b.Know.Room(peak)
 	}
 	return s
 }

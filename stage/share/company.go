@@ -133,7 +133,7 @@ func (d *Company) Late(v *sched.View, id sched.JobID) bool {
 // NeedOf returns what job id asks of a set; one that is late anyway shares with no one.
 func (d *Company) NeedOf(v *sched.View, id sched.JobID, late bool) Need {
 	s := v.Jobs[id].Spec
-	return Need{GPUs: int(s.GPUs.Want), Types: s.Types, MemGB: float64(s.GPUMemGB), Share: !late &&
+	return Need{GPUs: int(s.GPUs.Want), Types: s.Types, MemGB: d.Know.Room(d.Know.memory(v, id)), Share: !late &&
 		d.Apart(v, id) == "", Sum: d.spreads(s.Model)}
 }
 
@@ -158,11 +158,16 @@ func (d *Company) unwilling(v *sched.View, id sched.JobID) string {
 		return "it does not want to"
 	case int64(s.Priority) >= d.limits.Alone:
 		return "of its priority"
-	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || !(s.GPUMemGB > 0):
+	case d.Know.Peaks != nil && d.Know.memory(v, id) == 0:
+		return noFigure
+	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || d.Know.memory(v, id) == 0:
 		return "model, epochs, use or memory is not given"
 	}
 	return ""
 }
+
+// noFigure says what a job lacks that might share.
+const noFigure = "its GPU memory is neither stated nor learned: state gpu_memory_gb, or let it run for 10 minutes"
 
 // spreads reports whether jobs of a model spread over their GPUs.
 func (d *Company) spreads(model string) bool {

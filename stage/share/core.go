@@ -37,6 +37,12 @@ func (c *Core) Fold(v *sched.View, e *sched.Event) {
 	if !c.primed {
 		c.Prime(v)
 	}
+	if p := c.Know.Peaks; p != nil && p.News() {
+		c.Dirty = true
+		for i := range c.nodes {
+			c.nodes[i].fresh = false
+		}
+	}
 	switch e.Kind {
 	case sched.Ticked, sched.Progressed, sched.EpochEnded, sched.PriceChanged, sched.PoolChanged, sched.Noted,
 		sched.Ordered:

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -110,6 +112,57 @@ func (d *Company) ReportBars(v *sched.View, n *Need, say func(sched.Fact)) {
 			say(sched.Fact{Name: barNames[why], Value: float64(gpus), Unit: "GPUs"})
 		}
 	}
+}
+
+// ReportMemory says of a job that shares GPUs only by figures how much memory it is taken to have, and of the first
+// GPUs that are short of it for whom.
+func (c *Core) ReportMemory(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+	if c.Know.Peaks == nil || v.Jobs[j].Spec.Share == sched.ShareNever {
+		return
+	}
+	own := c.Know.memory(v, j)
+	say(sched.Fact{Name: "gpu-memory", Text: c.figure(v, j)})
+	said := 0
+	for g, on := range c.On {
+		node := &v.Nodes[v.GPUs[g].Node].Spec
+		if len(on) == 0 || own == 0 || said == mostReported || !v.Jobs[j].Spec.Types.Has(node.Type) {
+			continue
+		}
+		if text := c.crowded(v, on, own, float64(node.GPUMemGB)); text != "" {
+			said++
+			say(sched.Fact{Name: fmt.Sprintf("no-room-%d", said), Text: fmt.Sprintf("GPU %d of %s: %s",
+				g-int(v.Nodes[v.GPUs[g].Node].First), node.Name, text)})
+		}
+	}
+}
+
+// figure says how much memory job j is taken to have, and where that is from.
+func (c *Core) figure(v *sched.View, j sched.JobID) string {
+	gb, from := c.Know.Peaks.Of(v, j)
+	if from == footprint.Unknown {
+		return noFigure
+	}
+	return fmt.Sprintf("%.4g GB, %v", gb, from)
+}
+
+// crowded says why a job that has so much memory finds too little next to others; "" = it does not.
+func (c *Core) crowded(v *sched.View, on []sched.JobID, own, gpuGB float64) string {
+	all, texts := own, make([]string, len(on))
+	for i, o := range on {
+		gb := c.Know.memory(v, o)
+		if texts[i] = NameOf(v, o) + " has " + c.figure(v, o); gb == 0 {
+			return NameOf(v, o) + ": " + noFigure
+		}
+		all += gb
+	}
+	switch room := c.Know.Room(all); {
+	case gpuGB == 0:
+		return "how much memory it has is unknown"
+	case room > gpuGB:
+		return fmt.Sprintf("%s: with %.4g GB for this job and 5 %% to spare %.4g GB are needed, it has %.4g",
+			strings.Join(texts, "; "), own, room, gpuGB)
+	}
+	return ""
 }
 
 // reportRefusal says why a set is not for a job.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -20,6 +21,35 @@ type Known struct {
 	// Timed: an epoch alone takes what epochs of the model took alone, 0 = unknown until one was timed. Work is then an
 	// estimate, of which no epoch is made.
 	Timed bool
+	// Peaks say how much memory jobs have at most: they share a GPU only where that is known of each and all of it fits
+	// with footprint.Margin. nil = by what their submitters say, exactly.
+	Peaks *footprint.Peaks
+}
+
+// memory returns how much device memory job id is taken to have at most on one GPU, in GB; 0 = unknown.
+func (k *Known) memory(v *sched.View, id sched.JobID) float64 {
+	if k.Peaks == nil {
+		return float64(v.Jobs[id].Spec.GPUMemGB)
+	}
+	gb, _ := k.Peaks.Of(v, id)
+	return gb
+}
+
+// Room returns how much memory a job takes of a GPU that others have, where so much is its peak, in GB.
+func (k *Known) Room(gb float64) float64 {
+	if k.Peaks == nil {
+		return gb
+	}
+	return gb * footprint.Margin
+}
+
+// Fit reports whether jobs a and b fit on a GPU of so much memory, in GB.
+func (k *Known) Fit(v *sched.View, a, b sched.JobID, gpuGB float64) bool {
+	x, y := k.memory(v, a), k.memory(v, b)
+	if known := x > 0 && y > 0 && gpuGB > 0; !known {
+		return k.Peaks == nil
+	}
+	return k.Room(x+y) <= gpuGB
 }
 
 // capped returns how much longer job id takes under its power cap.

@@ -44,11 +44,12 @@ type Joins struct {
 
 // shape are jobs for which the same sets are found.
 type shape struct {
-	model       string
-	gpus        int32
-	types       sched.TypeSet
-	util, memGB float32
-	saves       bool
+	model string
+	gpus  int32
+	types sched.TypeSet
+	util  float32
+	memGB float64
+	saves bool
 }
 
 var (
@@ -127,7 +128,7 @@ func (s *Joins) offer(v *sched.View, id sched.JobID, d *sched.Desired) {
 	}
 	j := &v.Jobs[id]
 	n := s.NeedOf(v, id, s.Late(v, id))
-	k := shape{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.Util, j.Spec.GPUMemGB,
+	k := shape{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.Util, n.MemGB,
 		!s.limits.Unsaved.Protects(j)}
 	if !n.Share || s.failed[k] {
 		return

@@ -55,7 +55,7 @@ type kind struct {
 	util  float32
 	gpus  int32
 	types sched.TypeSet
-	memGB float32
+	memGB float64
 	share bool
 	saves bool // it may be stopped, as after a trial
 	due   bool // a deadline, not the limit, says what it may share
@@ -147,7 +147,7 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 		return 0
 	}
 	n := d.NeedOf(v, id, late)
-	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.Share,
+	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, n.MemGB, n.Share,
 		!d.p.Unsaved.Protects(j), n.Share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0

@@ -37,6 +37,7 @@ func (d *Decider) reportWaiting(v *sched.View, c *share.Company, j sched.JobID, 
 	} else if late {
 		say(sched.Fact{Name: "shares-with-nobody", Text: "it misses its deadline even alone"})
 	}
+	c.ReportMemory(v, j, say)
 	c.ReportBars(v, &n, say)
 	if !late || !d.p.LateWait {
 		c.ReportSets(v, j, n, say)
@@ -68,6 +69,7 @@ func (p *Pairs) reportPartners(v *sched.View, j sched.JobID, say func(sched.Fact
 			Text: "it does not want to, its model is not given, or no one does here"})
 		return
 	}
+	p.ReportMemory(v, j, say)
 	p.singles(v, j)
 	say(sched.Fact{Name: "could-join", Value: float64(len(p.crowd)), Unit: "jobs"})
 	best, most := sched.JobID(sched.None), 0.0

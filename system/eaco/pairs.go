@@ -197,9 +197,8 @@ func (p *Pairs) single(v *sched.View, o sched.JobID) bool {
 
 // fits reports whether job id may have the GPUs of o.
 func (p *Pairs) fits(v *sched.View, id, o sched.JobID) bool {
-	a, b := v.Jobs[id].Spec, v.Jobs[o].Spec
+	a := v.Jobs[id].Spec
 	node := &v.Nodes[v.GPUs[p.Held[o][0]].Node].Spec
-	known := a.GPUMemGB > 0 && b.GPUMemGB > 0 && node.GPUMemGB > 0
 	return int(a.GPUs.Want) == len(p.Held[o]) && a.Types.Has(node.Type) &&
-		(!known || a.GPUMemGB+b.GPUMemGB <= node.GPUMemGB)
+		p.Know.Fit(v, id, o, float64(node.GPUMemGB))
 }

@@ -1,0 +1,2 @@
+// Package footprint learns how much device memory jobs have at most.
+package footprint
