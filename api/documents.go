@@ -349,6 +349,7 @@ type Info struct {
 	System   string            `json:"system"`
 	Settings map[string]string `json:"settings"`
 	PID      int               `json:"pid,omitempty" doc:"of a machine"`
+	Leader   string            `json:"leader,omitempty" doc:"of a cluster: the replica that decides, as its lease names it"`
 	Since    string            `json:"since"`
 	Problems []string          `json:"problems" doc:"what doctor would report"`
 	You      string            `json:"you,omitempty" doc:"who asks"`

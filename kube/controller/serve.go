@@ -55,8 +55,9 @@ type ServeOptions struct {
 	// PriorityClass is that of pods whose template names none; "" = none.
 	PriorityClass string
 	Report        time.Duration // how often progress is reported, at most; 0 = the driver's default
-	// Host is called with what answers those who ask how jobs stand, see Options; nil: no one asks.
-	Host func(*host.Host)
+	// Host is called with what answers those who ask how jobs stand, see Options, and with the name under which this
+	// process holds the lease, "" where there is no election; nil: no one asks.
+	Host func(h *host.Host, leader string)
 
 	pulse *pulse // of the leader
 }
@@ -166,9 +167,9 @@ func (o *ServeOptions) manager(lock *lease) ctrl.Options {
 func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o ServeOptions) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	held := func() error { return ctx.Err() }
+	held, leader := func() error { return ctx.Err() }, ""
 	if lock != nil {
-		held = lock.held
+		held, leader = lock.held, lock.Identity()
 		lock.work(true)
 		defer lock.work(false)
 	}
@@ -181,10 +182,14 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 	if !o.Observe {
 		go reported.run(ctx)
 	}
+	var asked func(*host.Host)
+	if o.Host != nil {
+		asked = func(h *host.Host) { o.Host(h, leader) }
+	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version,
 		Clock: time.Now, Log: o.Log,
 		Record: o.Record, RecordSchema: o.RecordSchema, Held: held, Observe: o.Observe, Metrics: figures,
-		Host: o.Host, report: reported.report,
+		Host: asked, report: reported.report,
 		Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, reported, o) }})
 	return c.Run(ctx)
 }

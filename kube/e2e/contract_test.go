@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	contract "github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/apitest"
 	"github.com/trainyard/trainyard/api/server"
@@ -23,8 +26,16 @@ type asked struct{ *host.Host }
 
 func (asked) Result() (metrics.Result, []metrics.Job) { return metrics.Result{}, nil }
 
+// site names the replica that decides.
+type site struct {
+	apitest.ReadSite
+	leader string
+}
+
+func (s site) Describe(doc *contract.Info) { doc.Leader = s.leader }
+
 // Ensure that the host of a controller keeps the contract of the API, as far as it is asked how jobs and nodes stand,
-// and refuses the rest as the contract says.
+// and refuses the rest as the contract says; and that the replica that decides is named as its lease does.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	on, done := fakenode.Script(0, 0, 0), fakenode.Script(time.Second, 0, 0)
@@ -35,7 +46,14 @@ func TestContract(t *testing.T) {
 		return on(p)
 	}}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	hosts := make(chan *host.Host, 1)
-	r.serve(func(o *controller.ServeOptions) { o.Host = func(h *host.Host) { hosts <- h } })
+	var site site
+	r.serve(func(o *controller.ServeOptions) {
+		o.Host = func(h *host.Host, leader string) {
+			site.leader = leader
+			hosts <- h
+		}
+		o.Elect, o.Lease = true, 15*time.Second
+	})
 	r.create(r.job("train", 2))
 	r.until("train", v1alpha1.Running)
 	r.create(r.job("done", 1))
@@ -43,6 +61,8 @@ func TestContract(t *testing.T) {
 	r.create(r.job("wide", 8))
 	r.until("wide", v1alpha1.Pending)
 	h := <-hosts
+	var lease coordinationv1.Lease
+	must(t, r.api.Get(t.Context(), client.ObjectKey{Namespace: "trainyard", Name: "trainyard"}, &lease))
 	eventually(t, "the host knows all jobs", func() (all bool) {
 		if err := h.Look(t.Context(), func(v *sched.View) { all = len(v.Jobs) == 3 }); err != nil {
 			t.Fatal(err)
@@ -50,7 +70,7 @@ func TestContract(t *testing.T) {
 		return all
 	})
 	apitest.Run(t, func(t *testing.T) apitest.World {
-		answers, err := server.New(server.Options{Host: asked{h}, Site: apitest.ReadSite{}, Meter: server.NewMeter(),
+		answers, err := server.New(server.Options{Host: asked{h}, Site: site, Meter: server.NewMeter(),
 			Version: "test"})
 		if err != nil {
 			t.Fatal(err)
@@ -61,6 +81,10 @@ func TestContract(t *testing.T) {
 			j, err := w.Client.Job(ctx, w.Running)
 			return err == nil && j.State == "running"
 		})
+		info, err := w.Client.Info(t.Context())
+		if leads := lease.Spec.HolderIdentity; err != nil || leads == nil || *leads == "" || info.Leader != *leads {
+			t.Errorf("%+v, %v, want the leader of %+v", info, err, lease.Spec)
+		}
 		return w
 	})
 }

@@ -39,6 +39,7 @@ export function AboutHost({ info }: { info: Info }) {
       <h1>About</h1>
       <dl class="facts">
         <dt>version</dt><dd>{info.version}</dd><dt>host</dt><dd>{info.host}</dd><dt>system</dt><dd>{info.system}</dd>
+        {info.leader && <><dt>decides</dt><dd>{info.leader}</dd></>}
         <dt>settings</dt><dd>{Object.entries(info.settings).map(([k, v]) => `${k}=${v}`).join(" ") || "–"}</dd>
         <dt>serves</dt><dd>{info.capabilities.join(", ")}</dd>
       </dl>

@@ -80,6 +80,7 @@ export interface Info {
   settings: Record<string, string>;
   since: string;
   problems: string[];
+  leader?: string;
   you?: string;
   role?: string;
 }

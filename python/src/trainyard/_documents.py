@@ -460,6 +460,7 @@ class _Info(TypedDict):
 
 
 class Info(_Info, total=False):
+    leader: str
     role: str
     you: str
 
