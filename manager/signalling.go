@@ -41,6 +41,11 @@ func (s *Site) Signal(job sched.JobID, attempt int32, in api.Signal) error {
 	if err != nil {
 		return err
 	}
+	if sig == order.SaveSignal() {
+		if err = dir.NoteSignal(); err != nil {
+			return err
+		}
+	}
 	return send(to, sig)
 }
 

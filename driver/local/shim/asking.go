@@ -63,7 +63,7 @@ type notice struct {
 func identityOf(m *procs.Member) identity { return identity{m.PID, m.Start} }
 
 func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
-	return &asking{shim: s, order: s.order, group: group, sig: signals[s.order.Save.Signal], main: main, over: over,
+	return &asking{shim: s, order: s.order, group: group, sig: s.order.SaveSignal(), main: main, over: over,
 		ready: newReadiness(s, over.StopAsked), seen: make(map[identity]int), asked: make(map[identity]notice),
 		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool),
 		known: make(map[identity]map[string]string), family: newFamily(nil)}
@@ -109,11 +109,15 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 	}
 }
 
-// endsByWarning waits half of the grace for the job's process to end where it was warned less than the grace ago, and
-// reports whether it did. Often it is this process that has its job requeued then: the same signal once more would have
-// it do so again, in the middle of what it does to save.
+// endsByWarning waits half of the grace for the job's process to end where it was warned, or sent the signal that asks
+// it to save, less than the grace ago, and reports whether it did. Often it is this process that has its job requeued
+// then: the same signal once more would have it do so again, in the middle of what it does to save.
 func (a *asking) endsByWarning(done <-chan struct{}) bool {
-	if a.over.Warned.IsZero() || a.over.TimedOut || time.Since(a.over.Warned) >= a.grace() {
+	warned := a.over.Warned
+	if sent := a.shim.dir.signalled(); sent.After(warned) {
+		warned = sent
+	}
+	if warned.IsZero() || a.over.TimedOut || time.Since(warned) >= a.grace() {
 		return false
 	}
 	select {

@@ -40,6 +40,8 @@ type State string
 //	terminal      socket of its terminal, if it has one
 //	output.log    what the job and all it started wrote
 //	shim.log      what the shim has to say, usually nothing
+//	steps         a byte for each step that srun has started in it, by srun
+//	signalled     there once its user sent it the signal that asks to save, when is the file's time, by the manager
 //	over.json     how it ended, by the shim; written once no process is left
 type RunDir string
 
@@ -56,6 +58,18 @@ func (s State) Checkpoint(job int32) string { return filepath.Join(s.Job(job), "
 
 // Output returns the file to which the job writes.
 func (r RunDir) Output() string { return filepath.Join(string(r), "output.log") }
+
+// NoteSignal notes that the job is about to be sent the signal that asks it to save.
+func (r RunDir) NoteSignal() error { return os.WriteFile(r.file("signalled"), []byte("\n"), 0o600) }
+
+// signalled is when that was noted last; zero = never.
+func (r RunDir) signalled() time.Time {
+	info, err := os.Stat(r.file("signalled"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
 
 func (r RunDir) file(name string) string { return filepath.Join(string(r), name) }
 
@@ -102,6 +116,9 @@ func (o *Order) Checkpoint() string { return cmp.Or(o.Save.Dir, o.State.Checkpoi
 var signals = map[string]syscall.Signal{"": syscall.SIGTERM, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
 	"HUP":  syscall.SIGHUP,
 	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2}
+
+// SaveSignal is the signal that asks the job to save.
+func (o *Order) SaveSignal() syscall.Signal { return signals[o.Save.Signal] }
 
 // GroupName names the group of processes of an attempt, uniquely on the machine.
 func (o *Order) GroupName() string {

@@ -67,6 +67,35 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
+// Ensure that a job that saves because its user sent it the signal to do so is not asked again by a stop that comes
+// meanwhile, as that of a job that requeues itself.
+func TestStopAfterSignal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := sh(State(dir), `trap 'echo signal' TERM; until [ -e `+dir+`/go ]; do sleep 0.02; done; kill $$
+		until [ -e `+dir+`/stopped ]; do sleep 0.02; done; sleep 0.5; exit 7`)
+	o.Grace = time.Minute
+	p := begin(t, o)
+	conn := p.dial(1)
+	if err := p.dir.NoteSignal(); err != nil {
+		t.Fatal(err)
+	}
+	for _, next := range []func() error{
+		func() error { return os.WriteFile(dir+"/go", nil, 0o600) }, conn.Stop,
+		func() error { return os.WriteFile(dir+"/stopped", nil, 0o600) },
+	} {
+		if err := next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := p.over()
+	out, err := os.ReadFile(p.dir.Output())
+	if over.Code != 7 || !over.Stopped || string(out) != "signal\n" || err != nil {
+		t.Errorf("code %d, stopped %v, wrote %q, %v, want 7 of a stop after one signal", over.Code, over.Stopped, out,
+			err)
+	}
+}
+
 // Ensure that a shim goes by the times that a manager said last, also once that is gone, and by none that an old one
 // says, or that no job can have.
 func TestRetime(t *testing.T) {
