@@ -25,6 +25,7 @@ type Job struct {
 	Keys     *Keys    `json:"keys,omitempty" doc:"other keys that an edit may change. Not in lists"`
 	// Notices are by the ways of notify.
 	Notices []NoticeState `json:"notices,omitempty" doc:"what was sent last in each way of its notify, or of its array's. Not in lists"`
+	Paths   *Paths        `json:"paths,omitempty" doc:"what it runs, where, and what it writes to. Not in lists"`
 
 	Attempt     int     `json:"attempt" doc:"number of attempts started"`
 	Preemptions int     `json:"preemptions"`

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -39,6 +40,20 @@ func (*Site) Keys(spec *sched.JobSpec) *api.Keys {
 		k.Preemptible = spec.Preempt.String()
 	}
 	return k
+}
+
+// Paths says where a job runs and what it writes to; nil where its task cannot be read.
+func (*Site) Paths(id sched.JobID, spec *sched.JobSpec) *api.Paths {
+	t, err := task.DecodeTask(spec.Task)
+	if err != nil {
+		return nil
+	}
+	p := &api.Paths{Dir: t.Dir, Program: t.Program()}
+	if t.Output.File != "" {
+		p.Output = t.Expand(t.Output.File, id, spec)
+		p.Error = t.Expand(cmp.Or(t.Output.Error, t.Output.File), id, spec)
+	}
+	return p
 }
 
 // Notices says what was sent last in each way in which the user of a job hears of it.

@@ -118,6 +118,8 @@ type Remarker interface {
 type Keeper interface {
 	// Keys returns those of a job that are set; nil = that is not known. Anyone may call it.
 	Keys(spec *sched.JobSpec) *api.Keys
+	// Paths says where a job runs and what it writes to; nil = that is not known. Anyone may call it.
+	Paths(id sched.JobID, spec *sched.JobSpec) *api.Paths
 	// TimeLimit is after how long a job is ended; 0 = never, or that is not known. Lists of many jobs ask for it.
 	TimeLimit(spec *sched.JobSpec) time.Duration
 }

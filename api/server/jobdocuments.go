@@ -23,10 +23,20 @@ func stateOf(j *sched.Job) string {
 		return "done"
 	case j.HoldsDevices():
 		return j.Attempt.String()
-	case j.State == sched.Held:
+	case j.State == sched.Held && !inLine(j):
 		return "held"
 	}
 	return "waiting"
+}
+
+// inLine reports whether a job that is held waits for other tasks of its array alone, as those that come after as many
+// as may run at once do: they depend on one thing more than on what all of them do.
+func inLine(j *sched.Job) bool {
+	if j.Spec == nil || j.Paused {
+		return false
+	}
+	a := &j.Spec.Ties.Array
+	return a.Limited() && a.Place >= a.AtOnce && j.BlockedBy() == 1
 }
 
 // list returns the jobs that fit a filter.
@@ -73,7 +83,7 @@ func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err erro
 		if int(id) < len(v.Jobs) {
 			doc = s.writer(v).job(id)
 			if k, able := s.o.Site.(Keeper); able {
-				doc.Keys = k.Keys(v.Jobs[id].Spec)
+				doc.Keys, doc.Paths = k.Keys(v.Jobs[id].Spec), k.Paths(id, v.Jobs[id].Spec)
 			}
 			if n, able := s.o.Site.(Noticer); able {
 				doc.Notices = n.Notices(id, v.Jobs[id].Spec)

@@ -93,6 +93,22 @@ func (t *Task) ScriptPath() string {
 	return path
 }
 
+// Program returns the path of what a task runs: its script, else its program, which may be one that is looked for in
+// PATH; "" = words for a shell.
+func (t *Task) Program() string {
+	path := t.Command[0]
+	if at, err := ScriptOf(t.Command); err == nil {
+		return t.Within(t.Command[at])
+	}
+	if len(t.Command) > 1 && t.Command[1] == "-c" {
+		return ""
+	}
+	if strings.Contains(path, "/") {
+		path = t.Within(path)
+	}
+	return path
+}
+
 // ScriptIsPython reports whether Python runs the script of a task.
 func (t *Task) ScriptIsPython() bool {
 	return strings.HasSuffix(t.Command[t.Script.At], ".py") || slices.ContainsFunc(t.Command[:t.Script.At],

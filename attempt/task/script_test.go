@@ -22,3 +22,19 @@ func TestScriptOf(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that what a task runs is named by its script, else by its program, in the folder that it runs in.
+func TestProgram(t *testing.T) {
+	for want, command := range map[string][]string{
+		"/d/run.sh":    {"/bin/bash", "run.sh", "secret"},
+		"/s/train.py":  {"python", "-u", "/s/train.py"},
+		"/d/bin/train": {"bin/train", "-x"},
+		"train":        {"train"},
+		"":             {"/bin/sh", "-c", "train secret"},
+	} {
+		job := Task{Command: command, Dir: "/d"}
+		if got := job.Program(); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}

@@ -229,6 +229,20 @@ func (l *line) start(none string) string {
 	return at(l.Started, none)
 }
 
+// usualPriority is that of a job which asks for nothing, as Slurm has it; 0 is that of one that is held.
+const usualPriority = 1<<32 - 65537
+
+// priority is a number as Slurm writes it: more than 0, unless the job is held.
+func (l *line) priority() int {
+	if l.reason() == "JobHeldUser" {
+		return 0
+	}
+	return min(max(usualPriority+l.Priority, 1), math.MaxUint32)
+}
+
+// share is the priority as a part of the greatest.
+func (l *line) share() string { return fmt.Sprintf("%.14f", float64(l.priority())/math.MaxUint32) }
+
 // exit is the exit code and the signal that ended it.
 func (l *line) exit() string {
 	const signalled = 128

@@ -53,7 +53,8 @@ var fields = []field{
 	{"Elapsed", 10, func(l *line) string { return clock(time.Duration(l.RunSec*float64(time.Second)), true) }},
 	{"ElapsedRaw", 10, func(l *line) string { return strconv.Itoa(int(l.RunSec)) }},
 	{"Restarts", 8, func(l *line) string { return strconv.Itoa(max(l.Attempt-1, 0)) }},
-	{"Priority", 10, func(l *line) string { return strconv.Itoa(l.Priority) }},
+	{"Priority", 10, func(l *line) string { return strconv.Itoa(l.priority()) }},
+	{"Reason", 22, (*line).reason},
 }
 
 // accountState is the state, of what was cancelled with a user, as sacct says it.

@@ -222,6 +222,9 @@ func valueOf(name, value string) (any, error) {
 		if err != nil {
 			return nil, term.Usagef("scontrol update: %s=%s, want a number", name, term.ShellWord(value))
 		}
+		if keysOf[name] == "priority" && n > usualPriority-1<<31 { // as it is shown
+			n -= usualPriority
+		}
 		return n, nil
 	case "after":
 		return nil, term.Refusedf("scontrol update: Dependency is not changed here; cancel the job and submit it again")

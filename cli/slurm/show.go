@@ -1,6 +1,9 @@
 package slurm
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -47,6 +50,9 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	if err != nil {
 		return err
 	}
+	if err = withPaths(cmd.Context(), c, lines); err != nil {
+		return err
+	}
 	if len(lines) == 0 {
 		return term.WriteText(cmd.OutOrStdout(), "No jobs in the system\n")
 	}
@@ -64,6 +70,33 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	return term.WriteText(cmd.OutOrStdout(), b.String())
 }
 
+// withPaths adds to jobs what lists do not have of them. Jobs that are gone meanwhile stay without.
+func withPaths(ctx context.Context, c *api.Client, lines []line) error {
+	wrong := make([]error, len(lines))
+	sideBySide(len(lines), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		doc, err := c.Job(ctx, strconv.Itoa(lines[i].ID))
+		if lines[i].Paths = doc.Paths; !errors.Is(err, api.ErrNoJob) {
+			wrong[i] = err
+		}
+	})
+	return errors.Join(append(wrong, ctx.Err())...)
+}
+
+// places are the lines about where a job runs and what it writes to. As in Slurm, only a batch script has files.
+func places(p *api.Paths) (text []string) {
+	if p == nil {
+		return nil
+	}
+	text = []string{"Command=" + api.Printable(cmp.Or(p.Program, "(null)")), "WorkDir=" + api.Printable(p.Dir)}
+	if p.Output != "" {
+		text = append(text, "StdErr="+api.Printable(p.Error), "StdIn=/dev/null", "StdOut="+api.Printable(p.Output))
+	}
+	return text
+}
+
 // jobText is what scontrol show job says of a job, as far as it is known.
 func jobText(l *line) string {
 	array := ""
@@ -78,9 +111,9 @@ func jobText(l *line) string {
 	if l.stays() {
 		again = 0
 	}
-	return strings.Join([]string{
+	return strings.Join(append([]string{
 		fmt.Sprintf("JobId=%d%s JobName=%s", l.ID, array, api.Printable(l.name())),
-		fmt.Sprintf("UserId=%s(%s) Account=%s QOS=normal Priority=%d", l.User, l.userID(), l.Group, l.Priority),
+		fmt.Sprintf("UserId=%s(%s) Account=%s QOS=normal Priority=%d", l.User, l.userID(), l.Group, l.priority()),
 		fmt.Sprintf("JobState=%s Reason=%s", l.state().word, l.reason()),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 ExitCode=%s", again, max(l.Attempt-1, 0), l.exit()),
 		fmt.Sprintf("RunTime=%s TimeLimit=%s", clock(time.Duration(l.RunSec*float64(time.Second)), true),
@@ -89,7 +122,7 @@ func jobText(l *line) string {
 			at(l.Ended, "Unknown")),
 		fmt.Sprintf("Partition=%s NodeList=%s", partition, nodes),
 		fmt.Sprintf("NumNodes=1 NumTasks=1 TRES=node=1,gres/gpu=%d", l.width()),
-	}, "\n   ")
+	}, places(l.Paths)...), "\n   ")
 }
 
 // hostNames writes the machines of a list one a line: that of the job where none is given.

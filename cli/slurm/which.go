@@ -137,20 +137,29 @@ func (w *which) find(ctx context.Context, c *api.Client) (found []line, err erro
 // wrong, the first of it with its exit code. Several are asked about at a time: what comes together the manager makes
 // durable at once.
 func (w *which) each(ctx context.Context, c *api.Client, do func(context.Context, *api.Client, *line) error) error {
-	const atOnce = 16
 	lines, err := w.find(ctx, c)
 	wrong := make([]error, len(lines))
+	sideBySide(len(lines), func(i int) {
+		if ctx.Err() == nil {
+			wrong[i] = do(ctx, c, &lines[i])
+		}
+	})
+	w.settle(lines, wrong)
+	return errors.Join(append([]error{err, ctx.Err()}, wrong...)...)
+}
+
+// sideBySide does something for each of n, several at a time.
+func sideBySide(n int, do func(i int)) {
+	const atOnce = 16
 	var all sync.WaitGroup
-	for k := range min(atOnce, len(lines)) {
+	for k := range min(atOnce, n) {
 		all.Go(func() {
-			for i := k; i < len(lines) && ctx.Err() == nil; i += atOnce {
-				wrong[i] = do(ctx, c, &lines[i])
+			for i := k; i < n; i += atOnce {
+				do(i)
 			}
 		})
 	}
 	all.Wait()
-	w.settle(lines, wrong)
-	return errors.Join(append([]error{err, ctx.Err()}, wrong...)...)
 }
 
 // command has the same done with each job that is meant and may have it done, in one request, and returns all that went

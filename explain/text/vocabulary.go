@@ -132,12 +132,18 @@ func (y *Vocabulary) units(n int) string {
 	return fmt.Sprintf("%d %ss", n, y.Unit)
 }
 
-// numbered names a job by its number, with its name where it has one.
+// numbered names a job by its number, a task by those of its array and of itself in that, with its name where it has
+// one.
 func numbered(v *sched.View, id sched.JobID) string {
-	if name := v.Job(id).Spec.Name; name != "" {
-		return fmt.Sprintf("job %d (%s)", id, name)
+	spec := v.Job(id).Spec
+	number := fmt.Sprintf("job %d", id)
+	if a := &spec.Ties.Array; a.Size > 0 {
+		number = fmt.Sprintf("job %d_%d", a.First(id), a.Index)
 	}
-	return fmt.Sprintf("job %d", id)
+	if spec.Name != "" {
+		return fmt.Sprintf("%s (%s)", number, spec.Name)
+	}
+	return number
 }
 
 // Title names a job by its namespace and name.

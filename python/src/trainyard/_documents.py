@@ -238,6 +238,16 @@ class NoticeState(_NoticeState, total=False):
     sent: NoticeTry
 
 
+class _Paths(TypedDict):
+    dir: str
+
+
+class Paths(_Paths, total=False):
+    error: str
+    output: str
+    program: str
+
+
 class _Job(TypedDict):
     attempt: int
     gpu_seconds: float
@@ -275,6 +285,7 @@ class Job(_Job, _JobWords, total=False):
     notices: Optional[List[NoticeState]]
     outcome: str
     owner: str
+    paths: Paths
     preemptible: str
     priority: int
     protected: bool
