@@ -32,6 +32,7 @@ type runFlags struct {
 	gpus, gres, gpuNode string
 	name, limit         string
 	label, pty          bool
+	input, socket       string
 }
 
 // runUnused means nothing here.
@@ -39,7 +40,7 @@ var runUnused = unused{"partition/p", "account/A", "qos/q", "comment", "wckey", 
 	"overlap!", "exact!", "cpu-bind", "mem-bind", "mpi",
 	"gpu-bind", "gpus-per-task", "ntasks-per-gpu", "distribution/m", "hint", "kill-on-bad-exit/K",
 	"wait/W", "open-mode", "quiet/Q!", "verbose/v!", "nodelist/w", "exclude/x", "constraint/C", "export",
-	"accel-bind", "threads-per-core", "network", "slurmd-debug", "input/i"}
+	"accel-bind", "threads-per-core", "network", "slurmd-debug"}
 
 func newSrun() *cobra.Command {
 	var f runFlags
@@ -79,6 +80,10 @@ With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 	fs.StringVarP(&f.output, "output", "o", "", "`FILE` for what tasks write, with %j, %t, %N")
 	fs.StringVarP(&f.errors, "error", "e", "", "`FILE` for what they write on stderr (default: the same)")
 	fs.StringVarP(&f.dir, "chdir", "D", "", "`FOLDER` to run in (default: this one)")
+	fs.StringVarP(&f.input, "input", "i", readAll,
+		"`FILE` that each task reads, with %j, %t; none; or what srun reads:\n"+
+			"all, or the number of the task that does")
+	fs.StringVar(&f.socket, "input-socket", "", "")
 	fs.BoolVarP(&f.label, "label", "l", false, "the number of its task before each line")
 	fs.StringVarP(&f.gpus, "gpus", "G", "", "`N` GPUs or slots, or TYPE:N, of a job (default: 1)")
 	fs.StringVar(&f.gres, "gres", "", "the same as `gpu:N`")
@@ -88,6 +93,7 @@ With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 	fs.BoolVar(&f.pty, "pty", false, "with a terminal")
 	runUnused.define(fs)
 	roomOptions.define(fs)
+	_ = fs.MarkHidden("input-socket") // where srun outside of the job waits with what it reads
 	return cmd
 }
 
@@ -124,13 +130,19 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	sub := func(args ...string) *exec.Cmd {
 		c := exec.CommandContext(cmd.Context(), program, args...)
 		c.Args[0] = "trainyard" // not a word of Slurm, as the link may be called
-		c.Dir, c.Stdin, c.Stdout, c.Stderr = f.dir, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+		c.Dir, c.Stdout, c.Stderr = f.dir, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return c
 	}
 	name := f.jobName(args)
-	if n := max(f.tasks, f.perNode, 1); n > 1 || f.label {
-		args = append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
-			strconv.Itoa(n)}, args...)
+	feed, input, err := f.feed(cmd)
+	if err != nil {
+		return err
+	}
+	defer feed.close()
+	if n := max(f.tasks, f.perNode, 1); n > 1 || f.label || len(input) > 0 {
+		own := append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
+			strconv.Itoa(n)}, input...)
+		args = append(append(own, "--"), args...)
 		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
 	}
 	flags = append(flags, "--env", task.SlurmName+"="+name)
@@ -189,7 +201,8 @@ func (f *runFlags) step(cmd *cobra.Command, args []string) error {
 	if stopping(cmd.Context()) {
 		return &term.CodedError{Code: 128 + int(syscall.SIGTERM), Err: errors.New("srun: the job is asked to end")}
 	}
-	s := step{flags: f, cmd: cmd, n: n, files: make(map[string]*os.File)}
+	s := step{flags: f, cmd: cmd, n: n, number: strconv.FormatInt(stepNumber(os.Getenv("TRAINYARD_RUN_DIR")), 10),
+		files: make(map[string]*os.File)}
 	defer s.close()
 	if err := s.start(args); err != nil {
 		s.signal(syscall.SIGKILL)
@@ -221,6 +234,10 @@ type step struct {
 	flags *runFlags
 	cmd   *cobra.Command
 	n     int
+
+	number string // of the step in its attempt
+	input  stepInput
+
 	tasks []*exec.Cmd
 	files map[string]*os.File
 	ends  chan int
@@ -235,25 +252,37 @@ func (s *step) environment(task int) []string {
 	}
 	host, _ := os.Hostname()
 	return append(os.Environ(), "SLURM_PROCID="+number, "SLURM_LOCALID="+number, "SLURM_NTASKS="+n, "SLURM_NPROCS="+n,
-		"SLURM_STEP_NUM_TASKS="+n, "SLURM_STEP_TASKS_PER_NODE="+n, "SLURM_TASKS_PER_NODE="+n, "SLURM_STEP_ID=0",
-		"SLURM_STEPID=0", "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NODELIST="+host, "SLURM_NODEID=0",
-		"SLURM_GTIDS="+strings.Join(ids, ","))
+		"SLURM_STEP_NUM_TASKS="+n, "SLURM_STEP_TASKS_PER_NODE="+n, "SLURM_TASKS_PER_NODE="+n,
+		"SLURM_STEP_ID="+s.number, "SLURM_STEPID="+s.number, "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NODELIST="+host,
+		"SLURM_NODEID=0", "SLURM_GTIDS="+strings.Join(ids, ","))
 }
 
 // start starts the tasks.
 func (s *step) start(args []string) error {
 	s.ends = make(chan int, s.n)
+	var err error
+	if s.input, err = s.flags.newInput(s.n); err != nil {
+		return err
+	}
+	defer s.input.flow()
 	for i := range s.n {
 		c := exec.Command(args[0], args[1:]...)
 		c.Dir, c.Env = s.flags.dir, s.environment(i)
-		if s.n == 1 || i == 0 {
-			c.Stdin = os.Stdin
+		in, err := s.stdin(i)
+		if err != nil {
+			return err
+		}
+		if in != nil {
+			c.Stdin = in
 		}
 		if err := s.direct(c, i); err != nil {
 			return err
 		}
 		if err := c.Start(); err != nil {
 			return fmt.Errorf("srun: %w", err)
+		}
+		if in != os.Stdin {
+			_ = in.Close() // it is the task's; nil is an error
 		}
 		s.tasks = append(s.tasks, c)
 		go func() {
@@ -297,10 +326,7 @@ func (s *step) file(pattern string, task int) (*os.File, error) {
 	if pattern == "" || pattern == "none" {
 		return nil, nil
 	}
-	path := filled(pattern, task)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.flags.dir, path)
-	}
+	path := s.path(pattern, task)
 	if f := s.files[path]; f != nil {
 		return f, nil
 	}
@@ -312,14 +338,18 @@ func (s *step) file(pattern string, task int) (*os.File, error) {
 	return f, nil
 }
 
-// filled puts values in the place of %j, %t and others of a pattern.
-func filled(pattern string, task int) string {
+// path puts values in the place of %j, %t and others of a pattern; what is relative is of the folder of the tasks.
+func (s *step) path(pattern string, task int) string {
 	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(host, ".")
 	job := os.Getenv("SLURM_JOB_ID")
-	return strings.NewReplacer("%%", "%", "%j", job, "%J", job+".0", "%t", strconv.Itoa(task), "%n", "0", "%N", host,
-		"%s", "0", "%u", os.Getenv("USER"), "%x", os.Getenv("SLURM_JOB_NAME"),
+	path := strings.NewReplacer("%%", "%", "%j", job, "%J", job+"."+s.number, "%t", strconv.Itoa(task),
+		"%n", "0", "%N", host, "%s", s.number, "%u", os.Getenv("USER"), "%x", os.Getenv("SLURM_JOB_NAME"),
 		"%A", cmp.Or(os.Getenv("SLURM_ARRAY_JOB_ID"), job), "%a", os.Getenv("SLURM_ARRAY_TASK_ID")).Replace(pattern)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.flags.dir, path)
+	}
+	return path
 }
 
 // signal passes a signal on to the tasks that live.
