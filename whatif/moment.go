@@ -135,6 +135,10 @@ func (b *bounded) Next(ctx context.Context, until sched.Time) ([]sched.Event, er
 		return nil, io.EOF
 	}
 	events, err := b.Driver.Next(ctx, until)
+	if errors.Is(err, sim.ErrTooLong) { // as of a job of which nothing is known, on fewer GPUs than it asked for
+		b.over = true
+		return nil, io.EOF
+	}
 	if err != nil || len(events) == 0 {
 		return events, err
 	}

@@ -14,17 +14,17 @@ import (
 	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-// halved is a moment at which job 0 has done 10 s of 60 on two GPUs, and 5 s more on one, which its user wants since,
+// narrowed is a moment at which job 0 has done 10 s of 60 on as many GPUs, and 10 s on one, which its user wants since,
 // and its end.
-func halved(t *testing.T) (*whatif.Moment, sched.Time) {
+func narrowed(t *testing.T, gpus int) (*whatif.Moment, sched.Time) {
 	t.Helper()
 	w := whatiftest.NewWorld(1)
 	w.Runtime, w.Cluster.Pools, w.Header.Pools, w.Sleep = sim.Runtime{}, nil, nil, ""
 	w.Cluster.Failures.MTBF = 0
 	w.Cluster.Nodes, w.Cluster.Types, w.Header.Types = w.Cluster.Nodes[:1], []string{"a"}, []string{"a"}
-	w.Cluster.Nodes[0].GPUs, w.Cluster.Nodes[0].Type = 2, 0
-	w.Scores = whatiftest.ScoresOf(2, rand.New(rand.NewPCG(1, 1)))
-	w.Trace.Jobs = []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2)}, Duration: 60 * time.Second}}
+	w.Cluster.Nodes[0].GPUs, w.Cluster.Nodes[0].Type = gpus, 0
+	w.Scores = whatiftest.ScoresOf(gpus, rand.New(rand.NewPCG(1, 1)))
+	w.Trace.Jobs = []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(gpus)}, Duration: 60 * time.Second}}
 	change := w.Trace.Jobs[0].Spec.Change()
 	change.GPUs = sched.Rigid(1)
 	again := change // something that happens at 20 s
@@ -55,7 +55,7 @@ func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 // Ensure that the end of a job that was given another width by its user is reported as it comes: its work is in time on
 // the GPUs that it asked for when it came.
 func TestForecastAfterResize(t *testing.T) {
-	m, end := halved(t)
+	m, end := narrowed(t, 2)
 	if end != 110e9 {
 		t.Fatalf("it ends at %v, want 110 s", end)
 	}
@@ -71,7 +71,7 @@ func TestForecastAfterResize(t *testing.T) {
 // Ensure that the end of a job at a speed that is a guess lies between that at this speed and that at the speed which
 // it had before.
 func TestForecastAtAGuess(t *testing.T) {
-	m, end := halved(t)
+	m, end := narrowed(t, 2)
 	w := steps(45 * time.Second)
 	w.Guessed = map[sched.JobID]bool{0: true}
 	f, err := m.Forecast(t.Context(), w, whatif.ForecastOptions{Draws: 100})
@@ -81,6 +81,19 @@ func TestForecastAtAGuess(t *testing.T) {
 	s, soonest := f.Of(0).End, sched.Time(65e9)
 	if s.P10 <= soonest || s.P10 > 75e9 || s.P90 >= end || s.P90 < 100e9 {
 		t.Errorf("an end at %v, want nearly all from %v to %v", s, soonest, end)
+	}
+}
+
+// Ensure that a job of which nothing is known, and which is slow on the GPUs that its user wants now, has no end that is
+// known, rather than an error: half of a century on eight GPUs is four on one.
+func TestForecastOfTheUnknownAfterResize(t *testing.T) {
+	m, _ := narrowed(t, 8)
+	f, err := m.Forecast(t.Context(), whatif.Learn(m.View(), whatif.Alike), whatif.ForecastOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := f.Of(0).End; !end.Unknown {
+		t.Errorf("an end at %v, want none that is known", end)
 	}
 }
 

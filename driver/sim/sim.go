@@ -110,8 +110,8 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	for {
 		at := d.nextTime(until)
 		if len(d.queue.heap) > 0 && d.queue.heap[0].at > horizon {
-			return nil, inputfile.WrongFile(fmt.Errorf("sim: job %d would end after %v, want a trace of less than "+
-				"a century", d.queue.heap[0].job, horizon))
+			return nil, inputfile.WrongFile(fmt.Errorf("sim: job %d would end after %v, want %w",
+				d.queue.heap[0].job, horizon, ErrTooLong))
 		}
 		if d.machines.down == 0 { // else what is away may come back
 			if err := d.attempts.circles(d.arrived); err != nil {
@@ -131,6 +131,9 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		}
 	}
 }
+
+// ErrTooLong is of a simulation that would go on for longer than simulated time does.
+var ErrTooLong = errors.New("a trace of less than a century")
 
 // horizon is how far simulated time goes: about 146 years, so that sums of times stay inside 64 bits.
 const horizon = sched.Never / 2
