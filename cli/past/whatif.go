@@ -47,10 +47,11 @@ and simulates it under other systems: the jobs as they came, with the work
 they turned out to be, on the same GPUs. The first line is what happened. The
 second simulates the system that decided, which shows how far simulations are
 from what happens, unless several decided, one after the other: then it is the
-last one. Where that is off by more than 5 % in mean JCT, a ? marks what differs
-from it by no more than that, which means nothing. A JCT is the time from when a
-job is submitted to its end; queued is the part of it without GPUs; busy is the
-share of the GPUs' time in which work went on.
+last one. The column change is by how much the mean JCT of the others differs
+from that simulation; where that is off by more than 5 % in mean JCT, a ? marks
+what differs from it by no more than that, which means nothing. A JCT is the
+time from when a job is submitted to its end; queued is the part of it without
+GPUs; busy is the share of the GPUs' time in which work went on.
 
 Pauses, cancels and failures are not repeated. Systems that ask how long jobs
 take know it, which the one that decided did not: they come out better than

@@ -17,19 +17,22 @@ func whatifText(h *History, rows []Row, width int) string {
 		return term.Wrap(nothingEnded(h), width, 2) + "\n"
 	}
 	t := term.Table{Left: 2}
-	t.Add("system", "", "jobs", "mean jct", "", "p95 jct", "queued", "makespan", "busy", "preempted")
+	t.Add("system", "", "jobs", "mean jct", "change", "p95 jct", "queued", "makespan", "busy", "preempted")
 	var notes []string
 	base := itself(rows)
 	for i := range rows {
 		r := &rows[i]
-		what, diff := "simulated", term.Change(r.MeanJCT, rows[0].MeanJCT)
-		switch {
-		case r.Recorded:
-			what, diff = "happened", ""
-		case r.Err != nil:
+		if r.Err != nil {
 			notes = append(notes, fmt.Sprintf("%s cannot be simulated: %v.", r.System, r.Err))
 			continue
-		case withinError(r, base):
+		}
+		what, diff := "simulated", ""
+		if r.Recorded {
+			what = "happened"
+		} else if base != nil && r != base {
+			diff = term.Change(r.MeanJCT, base.MeanJCT)
+		}
+		if withinError(r, base) {
 			diff += " ?"
 		}
 		t.Add(r.System, what, strconv.Itoa(r.Jobs), term.ShortTime(r.MeanJCT), diff, term.ShortTime(r.P95JCT),
@@ -102,7 +105,7 @@ func errorNote(rows []Row) string {
 			return fmt.Sprintf("Simulated, %s itself comes out as it happened.", rows[i].System)
 		}
 		text := fmt.Sprintf("The simulation of %s itself is off by %+.1f%% in mean JCT, %+.1f%% in p95 JCT, "+
-			"%+.1f%% in makespan; by job, %.1f%% (median). Compare the others with it, not with what happened.",
+			"%+.1f%% in makespan; by job, %.1f%% (median). The column change is from that simulation, not from what happened.",
 			rows[i].System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob)
 		if off := math.Abs(d.MeanJCT); off > trusted {
 			text += fmt.Sprintf(" That is much: do not trust a difference in mean JCT of less than %.0f%% (marked ?).",

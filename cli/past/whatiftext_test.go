@@ -30,6 +30,11 @@ func TestTableSaysHowFarToTrustIt(t *testing.T) {
 		if got := strings.Join(marked, " "); got != c.marked || strings.Contains(text, "do not trust") != c.note {
 			t.Errorf("off by %v: %q marked, want %q, and a note: %v\n%s", c.off, got, c.marked, c.note, text)
 		}
+		for name, want := range map[string]string{"near": "+6%", "far": "-30%"} { // from what is simulated
+			if line := text[strings.Index(text, "\n"+name)+1:]; !strings.Contains(line[:strings.Index(line, "\n")], want) {
+				t.Errorf("off by %v: %s, want %s", c.off, line, want)
+			}
+		}
 		doc, near := whatifDoc(h, rows), strings.Contains(c.marked, "near")
 		if doc.Rows[2].WithinError != near || doc.Rows[1].WithinError {
 			t.Errorf("off by %v: %+v", c.off, doc.Rows)
