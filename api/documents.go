@@ -247,7 +247,7 @@ type Why struct {
 	Bid      *Bid       `json:"bid,omitempty" doc:"what GPUs are worth, and are worth to it, under a system that puts a price on them"`
 	Last     *Displaced `json:"preempted,omitempty"`
 	Stops    string     `json:"may_be_stopped,omitempty" doc:"whether it may be stopped for others, by what, and what is lost then; nothing where no job is"`
-	StakeSec float64    `json:"at_stake_s,omitempty" doc:"work that is lost if it is stopped now, in seconds on the GPUs asked for"`
+	StakeSec float64    `json:"at_stake_s,omitempty" doc:"time of its run that is lost if it is stopped now, in seconds"`
 	Remark   string     `json:"remark,omitempty" doc:"on how it is watched: a progress pattern that was dropped"`
 	Command  []string   `json:"command,omitempty" doc:"of the last attempt, as it was run: with its variables replaced and what its launcher was given"`
 }

@@ -99,7 +99,7 @@ func (h *holdouts) stake(ctx context.Context, id int) string {
 	if err != nil || doc.StakeSec < 1 {
 		return "" // it may have ended by now
 	}
-	return fmt.Sprintf(" (loses %s)", text.Work(sched.Seconds(doc.StakeSec)))
+	return fmt.Sprintf(" (loses %s of its run)", text.Work(sched.Seconds(doc.StakeSec)))
 }
 
 // rank is 0 of a job that may not be stopped for others, else 1.

@@ -13,7 +13,7 @@ import (
 )
 
 // losing is what drain says of the work that a job loses if it is put back in the queue.
-var losing = regexp.MustCompile(` \(loses \d+ s\)`)
+var losing = regexp.MustCompile(` \(loses \d+ s of its run\)`)
 
 // Ensure that drain names the jobs that go on, those that may not be stopped for others first, and that with --wait it
 // returns once none of them is left, not before.

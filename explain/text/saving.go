@@ -45,26 +45,33 @@ func (r *Renderer) Stops(id sched.JobID, leave sched.Unsaved) string {
 		said = "is not stopped for others: " + Unstoppable(j)
 	}
 	if stake := Stake(r.View, j); stake >= time.Second {
-		said += fmt.Sprintf("; a stop now would lose %s", Work(stake))
+		said += fmt.Sprintf("; a stop now would lose %s of its run", Work(stake))
 	}
 	if l := j.Loss(); l.Stops > 0 {
 		times := "a stop"
 		if l.Stops > 1 {
 			times = fmt.Sprintf("%d stops", l.Stops)
 		}
-		said += fmt.Sprintf("; %s lost so far in %s", Work(l.Work), times)
+		said += fmt.Sprintf("; %s lost so far in %s", r.work(j, l.Work), times)
 	}
 	return said
 }
 
-// Stake is the work that j, which runs, loses if it is stopped now: all of its own where nothing shows that it saves,
-// else none that is known of.
+// work says an amount of work of j, with the width it counts on where that is not the one that j has.
+func (r *Renderer) work(j *sched.Job, d time.Duration) string {
+	if held := int32(len(j.GPUs)); held == j.Unit() || held == 0 && j.Spec.GPUs == sched.Rigid(int(j.Unit())) {
+		return Work(d)
+	}
+	return Work(d) + " of work on " + r.units(int(j.Unit()))
+}
+
+// Stake is the time of its run that j, which runs, loses if it is stopped now: all of the latest attempt where nothing
+// shows that it saves, else none that is known of.
 func Stake(v *sched.View, j *sched.Job) time.Duration {
 	if j.Attempt != sched.Running || j.Evidence.Shows() {
 		return 0
 	}
-	lost, _ := j.LosesBy(v.Now, j.Loss().Base)
-	return lost
+	return max(v.Now.Sub(j.Began), 0)
 }
 
 // Work says an amount of work for people, to the second.
@@ -82,7 +89,7 @@ func Work(d time.Duration) string {
 func OffWidth(gpus int, stake time.Duration) string {
 	said := fmt.Sprintf("is stopped, as it runs on %d, and waits for its turn", gpus)
 	if stake >= time.Second {
-		said += "; it loses " + Work(stake)
+		said += "; it loses " + Work(stake) + " of its run"
 	}
 	return said
 }
