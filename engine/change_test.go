@@ -37,6 +37,7 @@ func newChanging(seed uint64) *world {
 		if r.IntN(2) == 0 { // an edit of other keys
 			other := *s
 			other.Group, other.Retries, other.CPUs = "edited", int32(r.IntN(3)), float32(r.IntN(2))
+			other.Saves = r.IntN(2) == 0
 			c.Spec = &other
 		}
 		at := s.Submit + second*sched.Time(r.IntN(20)) + sched.Time(r.IntN(2))
@@ -71,12 +72,43 @@ func TestChangeKeepsTheUnitOfWork(t *testing.T) {
 	}
 }
 
+// stated checks what jobs are taken to save by: what their users said last when their latest attempt was started, or of
+// those that have none when they changed it.
+type stated struct {
+	t       *testing.T
+	said    map[sched.JobID]sched.Evidence // before this event
+	at, not int                            // changes that held at once, and others
+}
+
+func (s *stated) Log(v *sched.View, e *sched.Event) {
+	if e.Job == sched.None || int(e.Job) >= len(v.Jobs) || e.Kind == sched.Decided {
+		return
+	}
+	j := v.Job(e.Job)
+	was, known := s.said[e.Job]
+	s.said[e.Job] = j.Evidence
+	own := j.Evidence != sched.NoEvidence && j.Evidence != sched.Declared
+	starts := e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start
+	switch {
+	case !known || own:
+	case e.Kind == sched.JobChanged && j.HoldsDevices():
+		if s.not++; j.Evidence != was {
+			s.t.Errorf("job %d runs and is changed: evidence %v, was %v", e.Job, j.Evidence, was)
+		}
+	case starts || e.Kind == sched.JobChanged && j.State != sched.Done:
+		if s.at++; j.Evidence != sched.DeclaredBy(j.Spec) {
+			s.t.Errorf("job %d, %v: evidence %v, want %v", e.Job, e.Kind, j.Evidence, sched.DeclaredBy(j.Spec))
+		}
+	}
+}
+
 // Ensure, on random worlds in which jobs change, that all invariants hold and all ends, that both walks agree, that
 // saving and loading changes nothing, and that the log replays byte for byte.
 func TestChange(t *testing.T) {
-	stopped := 0
+	stopped, atOnce, later := 0, 0, 0
 	for seed := range uint64(cases(t, 1500)) {
 		w := newChanging(seed)
+		says := &stated{t: t, said: make(map[sched.JobID]sched.Evidence)}
 		bad := func(w *world) bool { return changingBroken(w) != "" }
 		if bad(w) {
 			w = w.shrink(bad)
@@ -95,11 +127,12 @@ func TestChange(t *testing.T) {
 		}
 		var log bytes.Buffer
 		writer := eventlog.NewWriter(&log, w.header())
-		_, err := w.run(pipeline.New(w.stages()), writer, sinkFunc(func(v *sched.View, e *sched.Event) {
+		_, err := w.run(pipeline.New(w.stages()), writer, says, sinkFunc(func(v *sched.View, e *sched.Event) {
 			if e.Kind == sched.JobChanged && v.Jobs[e.Job].HoldsDevices() && len(v.Jobs[e.Job].Target) == 0 {
 				stopped++
 			}
 		}))
+		atOnce, later = atOnce+says.at, later+says.not
 		if err == nil {
 			err = writer.Close()
 		}
@@ -115,8 +148,9 @@ func TestChange(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
-	if stopped < 20 {
-		t.Errorf("%d attempts were stopped by a change: too few to say anything", stopped)
+	if stopped < 20 || atOnce < 20 || later < 20 {
+		t.Errorf("%d attempts were stopped by a change, %d statements held at once, %d later: too few to say anything",
+			stopped, atOnce, later)
 	}
 }
 

@@ -404,7 +404,7 @@ func (s *State) ordered(e *sched.Event) {
 			j.SetRunBefore(j.Run)
 		}
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
-		j.Began = e.Time
+		j.Began, j.Evidence = e.Time, j.Evidence.Stated(j.Spec)
 		if j.Work > 0 {
 			s.few.Give(j)
 		}
@@ -455,12 +455,16 @@ func (s *State) commanded(e *sched.Event) {
 
 // changed gives a job that is not done another spec. What it holds goes if it may not be so wide any more, or must be
 // wider: then its attempt is stopped, and it waits for as much as it wants now, at the rank that its order gives it.
+// What it says of how it saves holds from its next attempt on.
 func (s *State) changed(e *sched.Event) {
 	j := &s.view.Jobs[e.Job]
 	if j.State == sched.Done {
 		return
 	}
 	j.Spec = j.Spec.Changed(e.Change)
+	if !j.HoldsDevices() { // else its attempt is as it was started
+		j.Evidence = j.Evidence.Stated(j.Spec)
+	}
 	if n := len(j.Target); n > 0 && !j.Spec.GPUs.Has(n) {
 		s.dropTarget(j)
 	}

@@ -58,6 +58,14 @@ func DeclaredBy(s *JobSpec) Evidence {
 	return NoEvidence
 }
 
+// Stated returns the evidence of a job whose user has another spec of it: what was seen of the job stays.
+func (e Evidence) Stated(s *JobSpec) Evidence {
+	if e == NoEvidence || e == Declared {
+		return DeclaredBy(s)
+	}
+	return e
+}
+
 // Shows reports whether e shows that the job keeps its work.
 func (e Evidence) Shows() bool { return e == Declared || e == Seen || e == Proven }
 
