@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/explain/text"
+	"github.com/trainyard/trainyard/sched"
 )
 
 func newEdit() *cobra.Command {
@@ -67,7 +70,7 @@ the job starts or ends meanwhile nothing of it is changed (exit code 4).
 			if len(picked) > 1 && keys == "" {
 				return term.Usagef("edit: %d jobs and no key, want KEY=VALUE", len(picked))
 			}
-			return each(cmd, picked, func(job string) error { return editOne(cmd, c, job, keys, names) })
+			return each(cmd, picked, func(job string) error { return editOne(cmd, c, job, keys, names, which.yes) })
 		}),
 	}
 	cmd.Flags().SortFlags = false
@@ -87,10 +90,13 @@ func assignments(args []string) (names, keys []string) {
 
 // editOne changes keys of a job, one of those that arguments named: a mapping in YAML; "" = those that its user changes
 // in an editor. Keys and values that cannot be are a mistake in the command.
-func editOne(cmd *cobra.Command, c *api.Client, job, keys string, named []string) error {
+func editOne(cmd *cobra.Command, c *api.Client, job, keys string, named []string, yes bool) error {
 	seen, err := api.EditsOf(c).See(cmd.Context(), job)
 	if err == nil && keys == "" {
 		keys, err = editor(cmd, &seen.Job)
+	}
+	if err == nil && keys != "" && !yes {
+		err = confirmWidth(cmd, c, job, keys)
 	}
 	if err != nil || keys == "" {
 		return err
@@ -100,6 +106,23 @@ func editOne(cmd *cobra.Command, c *api.Client, job, keys string, named []string
 		fmt.Fprint(cmd.ErrOrStderr(), editText(&doc, named))
 	}
 	return client.Mistake(err)
+}
+
+// widths finds a line of keys that says on how many GPUs a job may run.
+var widths = regexp.MustCompile(`(?m)^"?gpus"?:`)
+
+// confirmWidth has a person confirm that a job gets other widths, where it runs and would lose of its work by a stop.
+func confirmWidth(cmd *cobra.Command, c *api.Client, job, keys string) error {
+	if !widths.MatchString(keys) {
+		return nil
+	}
+	doc, err := c.Why(cmd.Context(), job, 0, 0)
+	if err != nil || doc.StakeSec < 1 {
+		return nil // what is wrong with the job the change itself says
+	}
+	return confirmed(cmd, fmt.Sprintf("%s runs on %s: if it may not run on as many any more it is stopped, and loses "+
+		"%s of its run. Change it?", client.JobTitle(&doc.Job), term.Counted(len(doc.Job.GPUs), doc.Unit),
+		text.Work(sched.Seconds(doc.StakeSec))))
 }
 
 // editText says what holds from when on.

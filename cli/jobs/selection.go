@@ -317,8 +317,7 @@ func oneOf(list []api.Job, arg string) (string, error) {
 
 // ask has the user confirm that several jobs are meant, where that is a person who can.
 func (s *selection) ask(cmd *cobra.Command, picked []string) error {
-	_, reads := term.Terminal(cmd.ErrOrStderr())
-	if len(picked) < 2 || s.yes || !reads || !term.Reads(cmd.InOrStdin()) {
+	if len(picked) < 2 || s.yes {
 		return nil
 	}
 	const most = 8
@@ -326,7 +325,15 @@ func (s *selection) ask(cmd *cobra.Command, picked []string) error {
 	if len(picked) > most {
 		names += ", ..."
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s %d jobs (%s)? [y/N] ", term.OwnName(cmd), len(picked), names)
+	return confirmed(cmd, fmt.Sprintf("%s %d jobs (%s)?", term.OwnName(cmd), len(picked), names))
+}
+
+// confirmed has the user say yes to a question, where that is a person who can.
+func confirmed(cmd *cobra.Command, question string) error {
+	if _, reads := term.Terminal(cmd.ErrOrStderr()); !reads || !term.Reads(cmd.InOrStdin()) {
+		return nil
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), question, " [y/N] ")
 	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("%s: nothing was done", term.OwnName(cmd))}
