@@ -84,8 +84,8 @@ func TestForecastAtAGuess(t *testing.T) {
 	}
 }
 
-// Ensure that a job of which nothing is known, and which is slow on the GPUs that its user wants now, has no end that is
-// known, rather than an error: half of a century on eight GPUs is four on one.
+// Ensure that a job of which nothing is known, and which is slow on the GPUs that its user wants now, has no end that
+// is known, rather than an error: half of a century on eight GPUs is four on one.
 func TestForecastOfTheUnknownAfterResize(t *testing.T) {
 	m, _ := narrowed(t, 8)
 	f, err := m.Forecast(t.Context(), whatif.Learn(m.View(), whatif.Alike), whatif.ForecastOptions{})

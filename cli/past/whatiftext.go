@@ -105,8 +105,8 @@ func errorNote(rows []Row) string {
 			return fmt.Sprintf("Simulated, %s itself comes out as it happened.", rows[i].System)
 		}
 		text := fmt.Sprintf("The simulation of %s itself is off by %+.1f%% in mean JCT, %+.1f%% in p95 JCT, "+
-			"%+.1f%% in makespan; by job, %.1f%% (median). The column change is from that simulation, not from what happened.",
-			rows[i].System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob)
+			"%+.1f%% in makespan; by job, %.1f%% (median). The column change is from that simulation, not from "+
+			"what happened.", rows[i].System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob)
 		if off := math.Abs(d.MeanJCT); off > trusted {
 			text += fmt.Sprintf(" That is much: do not trust a difference in mean JCT of less than %.0f%% (marked ?).",
 				100*off)

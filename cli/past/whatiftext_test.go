@@ -31,8 +31,9 @@ func TestTableSaysHowFarToTrustIt(t *testing.T) {
 			t.Errorf("off by %v: %q marked, want %q, and a note: %v\n%s", c.off, got, c.marked, c.note, text)
 		}
 		for name, want := range map[string]string{"near": "+6%", "far": "-30%"} { // from what is simulated
-			if line := text[strings.Index(text, "\n"+name)+1:]; !strings.Contains(line[:strings.Index(line, "\n")], want) {
-				t.Errorf("off by %v: %s, want %s", c.off, line, want)
+			_, line, _ := strings.Cut(text, "\n"+name)
+			if line, _, _ = strings.Cut(line, "\n"); !strings.Contains(line, want) {
+				t.Errorf("off by %v: %s%s, want %s", c.off, name, line, want)
 			}
 		}
 		doc, near := whatifDoc(h, rows), strings.Contains(c.marked, "near")

@@ -22,7 +22,8 @@ func TestEditAsks(t *testing.T) {
 	})
 	edit := func(answer string, code int, want string, more ...string) {
 		t.Helper()
-		cmd, keys, written := screenOf(t, nil, append([]string{"edit", "--state", r.state(), "wide", "gpus=1"}, more...)...)
+		args := append([]string{"edit", "--state", r.state(), "wide", "gpus=1"}, more...)
+		cmd, keys, written := screenOf(t, nil, args...)
 		if answer != "" {
 			await(t, "it asks", func() bool { return strings.Contains(written(), "of its run. Change it? [y/N] ") })
 			if _, err := keys.WriteString(answer); err != nil {
