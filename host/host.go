@@ -380,7 +380,9 @@ func (h *Host) View() *sched.View { return h.now.Load().View }
 
 // Brief returns what Look's f may ask why jobs of v do not run, as shortly as lists do.
 func (h *Host) Brief(v *sched.View) *pipeline.Brief {
-	return pipeline.NewBrief(v, h.now.Load().Decider)
+	b := pipeline.NewBrief(v, h.now.Load().Decider)
+	b.Held = h.o.Held
+	return b
 }
 
 // Pricer returns what puts a price on GPUs; nil = the system that decides puts none on them. Its answers are for Look.

@@ -8,6 +8,9 @@ import (
 // Brief says why jobs do not run as far as a View and widths show, for lists of many: the cost of a job does not grow
 // with the number of others that wait. It holds while the View stays as it is.
 type Brief struct {
+	// Held says why a job is paused though its user does not want that; "": it is not. nil: no job is.
+	Held func(sched.JobID) string
+
 	v        *sched.View
 	p        *Pipeline // nil = the Decider is none
 	stocks   map[sched.TypeSet][]explain.Stock

@@ -94,6 +94,12 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 		},
 		Meters:  func(*host.Start) []eventlog.Sink { return []eventlog.Sink{meter} },
 		Decided: meter.Decided,
+		Held: func(id sched.JobID) string {
+			if p.View().Jobs[id].Spec.Name == "refused" {
+				return "held: exceeded quota"
+			}
+			return ""
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -239,6 +245,28 @@ func TestClusterRights(t *testing.T) {
 	}
 	if _, err := of("").Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("unknown: %v", err)
+	}
+}
+
+// Ensure that lists say of a job that rests why, as its own document does: that its user suspended it, or that the
+// cluster holds it.
+func TestClusterJobsThatRest(t *testing.T) {
+	p, answers := startCluster(t)
+	c := apitest.Serve(t, answers)("root")
+	for name, want := range map[string]string{"rests": "suspended by its user", "refused": "held: exceeded quota"} {
+		job := p.arrive(t, "nlp", name, 1)
+		if _, err := c.Pause(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		apitest.Eventually(t, name+" is held", func(ctx context.Context) bool {
+			list, err := c.Jobs(ctx, api.Filter{States: []string{"held"}})
+			return err == nil && slices.ContainsFunc(list.Jobs, func(j api.Job) bool {
+				return j.Ref == job && j.Why == want
+			})
+		})
+		if doc, err := c.Why(t.Context(), job, 0, 0); err != nil || doc.Sentence != want || doc.Code != "paused" {
+			t.Errorf("%+v, %v, want %q", doc, err, want)
+		}
 	}
 }
 

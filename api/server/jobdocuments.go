@@ -339,6 +339,11 @@ func (x *writer) why(j *sched.Job, id sched.JobID) string {
 	}
 	if j.Attempt != sched.Running {
 		w := x.brief.Why(id)
+		if x.brief.Held != nil && w.Code == explain.WaitPaused {
+			if why := x.brief.Held(id); why != "" {
+				return why
+			}
+		}
 		return x.says.Sentence(id, &w)
 	}
 	if len(j.Target) > 0 && x.brief.Unmeasured(id) {

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -116,8 +117,10 @@ func (l *line) reason() string {
 		return "DependencyNeverSatisfied"
 	case l.state() != pending:
 		return "None"
-	case strings.Contains(l.Why, "paused by its user"):
+	case strings.Contains(l.Why, "paused by its user"), strings.HasPrefix(l.Why, text.Suspended):
 		return "JobHeldUser"
+	case strings.HasPrefix(l.Why, "held: "): // by the controller of a cluster
+		return "JobHeldAdmin"
 	case strings.Contains(l.Why, "depends on"):
 		return "Dependency"
 	case strings.Contains(l.Why, "of its array"):

@@ -107,6 +107,13 @@ func TestHostKnowsHeldJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, want := range []string{"held: exceeded quota", ""} {
+			if err := h.Look(ctx, func(v *sched.View) {
+				if is := h.Brief(v).Held(sched.JobID(id)); is != want {
+					t.Errorf("job %d in lists: %q, want %q", id, is, want)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
 			a, err := h.Why(ctx, sched.JobID(id), host.WhyOptions{})
 			if err != nil || a.Waiting.Code != explain.WaitPaused || a.Held != want {
 				t.Errorf("job %d: %+v, %v, want %q", id, a, err, want)

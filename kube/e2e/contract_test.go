@@ -58,13 +58,18 @@ func TestContract(t *testing.T) {
 	r.until("train", v1alpha1.Running)
 	r.create(r.job("done", 1))
 	r.until("done", v1alpha1.Succeeded)
+	r.create(r.job("rests", 1, func(j *v1alpha1.TrainingJob) { j.Spec.Suspend = true }))
+	eventually(t, "the suspended job says so", func() bool {
+		st := r.status("rests")
+		return st.Phase == v1alpha1.Pending && st.Reason == "suspended by its user"
+	})
 	r.create(r.job("wide", 8))
 	r.until("wide", v1alpha1.Pending)
 	h := <-hosts
 	var lease coordinationv1.Lease
 	must(t, r.api.Get(t.Context(), client.ObjectKey{Namespace: "trainyard", Name: "trainyard"}, &lease))
 	eventually(t, "the host knows all jobs", func() (all bool) {
-		if err := h.Look(t.Context(), func(v *sched.View) { all = len(v.Jobs) == 3 }); err != nil {
+		if err := h.Look(t.Context(), func(v *sched.View) { all = len(v.Jobs) == 4 }); err != nil {
 			t.Fatal(err)
 		}
 		return all
@@ -81,6 +86,10 @@ func TestContract(t *testing.T) {
 			j, err := w.Client.Job(ctx, w.Running)
 			return err == nil && j.State == "running"
 		})
+		if j, err := w.Client.Job(t.Context(), "lab.rests"); err != nil || j.State != "held" ||
+			j.Why != "suspended by its user" {
+			t.Errorf("%+v, %v, want a job that is held by its user", j, err)
+		}
 		info, err := w.Client.Info(t.Context())
 		if leads := lease.Spec.HolderIdentity; err != nil || leads == nil || *leads == "" || info.Leader != *leads {
 			t.Errorf("%+v, %v, want the leader of %+v", info, err, lease.Spec)
