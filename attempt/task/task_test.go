@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/sched"
 )
 
 func sample() Task {
@@ -153,4 +155,24 @@ func FuzzDecodeTask(f *testing.F) {
 			t.Fatalf("%q encodes as %q", s, k.Encode())
 		}
 	})
+}
+
+// Ensure that only a job that shares its GPUs, and states how much of their memory it takes, is given a bound.
+func TestMemoryIsBoundWhereShared(t *testing.T) {
+	for _, c := range []struct {
+		share sched.Share
+		gb    float32
+		want  string
+	}{{sched.Shared, 20, "TRAINYARD_GPU_MEMORY_MIB=20480"}, {sched.Shared, 0, ""}, {sched.Exclusive, 20, ""}} {
+		v := Variables{GPUs: 1, GPUMemGB: c.gb, Config: sched.Config{Share: c.share}}
+		got := ""
+		for _, kv := range v.Environment() {
+			if strings.HasPrefix(kv, "TRAINYARD_GPU_MEMORY") {
+				got = kv
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
 }

@@ -19,7 +19,8 @@ type Variables struct {
 	Devices    []string // that the process itself has
 	Checkpoint string   // folder; "" = the process gets none
 	Grace      time.Duration
-	Config     sched.Config // the batch size that was decided, if it was
+	Config     sched.Config // the batch size that was decided, if it was, and whether others have its GPUs
+	GPUMemGB   float32      // that the job states, of each GPU; 0 = it states none
 }
 
 // Environment returns what t says as NAME=VALUE.
@@ -39,6 +40,9 @@ func (t *Variables) Environment() []string {
 	}
 	if t.Checkpoint != "" {
 		env = append(env, "TRAINYARD_CHECKPOINT_DIR="+t.Checkpoint)
+	}
+	if t.Config.Share == sched.Shared && t.GPUMemGB > 0 {
+		env = append(env, "TRAINYARD_GPU_MEMORY_MIB="+strconv.Itoa(int(t.GPUMemGB*1024)))
 	}
 	if c := &t.Config; c.Batch > 0 {
 		each := scaling.PerGPU(int(c.Batch), t.GPUs, int(c.Accum))

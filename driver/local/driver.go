@@ -483,7 +483,8 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	o.Times = t.Times().Of(o.Ran)
 	spec := d.view.Jobs[a.Job].Spec
 	o.Output, o.Limits = userOutput(&t, a, spec), resources(&t, spec, len(a.GPUs))
-	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.Ties.Array})
+	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.GPUMemGB,
+		spec.Ties.Array})
 	if err == nil {
 		t.Command, o.Modules, err = scripted(o.State, &t)
 	}

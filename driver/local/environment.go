@@ -43,6 +43,7 @@ type surrounding struct {
 	devices device.Backend
 	lease   *ports.Lease
 	cpus    float32 // per GPU that its job asks for; 0 = unknown
+	memGB   float32 // of each GPU, that its job states; 0 = unknown
 	array   sched.Array
 }
 
@@ -71,7 +72,7 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 	env = append(env, secrets...)
 	reported := task.Variables{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices,
 		Checkpoint: o.Checkpoint(),
-		Grace:      t.Grace, Config: a.Config}
+		Grace:      t.Grace, Config: a.Config, GPUMemGB: of.memGB}
 	visible, err := visible(of.devices, held, t.ByIndex())
 	if err != nil {
 		return nil, err

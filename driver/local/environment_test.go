@@ -46,11 +46,13 @@ func TestEnvironment(t *testing.T) {
 	job := task.Task{Command: []string{"env"}, Dir: t.TempDir(), Grace: 45 * time.Second,
 		Env: map[string]string{"DATA": "/data", "LANG": "tlh"}}
 	dir := folder(t)
-	d := open(t, dir, 1, 3, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(2), Task: job.Encode()}})
+	d := open(t, dir, 1, 3, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(2), GPUMemGB: 1.5,
+		Share: sched.ShareAllow, Task: job.Encode()}})
 	t.Cleanup(d.Close)
 	h := take(t, d, sched.View{})
 	h.arrivals(1)
 	order := start(0, 2, 0, 2)
+	order.Share = sched.Shared
 	order.Batch, order.Accum, order.LRScale = 96, 3, 0.5
 	h.apply(order)
 	h.end(0, sched.Finished)
@@ -64,7 +66,7 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_RUN_DIR":        filepath.Join(dir, "jobs", "0", "2"),
 		"TRAINYARD_RESUME":         "1", "TRAINYARD_GRACE_SECONDS": "45", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "35",
 		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_BATCH_ACCUM": "3",
-		"TRAINYARD_LR_SCALE":   "0.5",
+		"TRAINYARD_LR_SCALE": "0.5", "TRAINYARD_GPU_MEMORY_MIB": "1536",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"],
 		"PET_NPROC_PER_NODE": "2", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": env["MASTER_PORT"],
 		"TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"], "TRAINYARD_PORTS": portsFrom(env["MASTER_PORT"]),

@@ -54,6 +54,43 @@ STEPS = """
 """
 
 
+class Card:
+    """What torch.cuda says of two GPUs of 80 GiB, and what it is asked for."""
+
+    def __init__(self, there=True):
+        self.cuda, self.there, self.fractions = self, there, {}
+        self.total_memory = 80 * 2**30
+
+    def is_available(self):
+        return self.there
+
+    def device_count(self):
+        return 2
+
+    def get_device_properties(self, device):
+        return self
+
+    def set_per_process_memory_fraction(self, fraction, device):
+        self.fractions[device] = fraction
+
+
+class Memory(unittest.TestCase):
+    def fractions(self, torch, **env):
+        with unittest.mock.patch.dict(os.environ, env), unittest.mock.patch.dict(sys.modules, {"torch": torch}):
+            with trainyard.job() as ty:
+                pass
+        return ty.gpu_memory_mib, torch.fractions
+
+    def test_a_job_that_shares_keeps_to_its_figure(self):
+        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {0: 0.25, 1: 0.25}))
+        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="90000"), (90000, {0: 1.0, 1: 1.0}))
+
+    def test_all_is_left_alone_else(self):
+        self.assertEqual(self.fractions(Card()), (None, {}))
+        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="0"), (None, {}))
+        self.assertEqual(self.fractions(Card(False), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {}))
+
+
 class Steps(unittest.TestCase):
     def test_import_brings_nothing(self):
         code, out, err, _ = run("import sys, trainyard; print([m for m in ('torch', 'numpy', 'http.client', 'ssl') "

@@ -19,7 +19,7 @@ func (a *Attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.En
 	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
 	here := task.Variables{
 		Job: a.Job, Attempt: a.Number, GPUs: a.Width(), Checkpoint: tj.Spec.Checkpoint.Path, Grace: grace(tj),
-		Config: a.Config, Devices: a.uuids(r),
+		Config: a.Config, GPUMemGB: float32(tj.Spec.Sharing.MemoryGiB), Devices: a.uuids(r),
 	}
 	for _, kv := range here.Environment() {
 		name, value, _ := strings.Cut(kv, "=")

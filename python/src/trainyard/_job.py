@@ -41,6 +41,8 @@ class Job:
         self.accumulation = _whole(env, "TRAINYARD_BATCH_ACCUM") or 1
         #: Factor on the learning rate for the batch of this attempt.
         self.lr_scale = _number(env, "TRAINYARD_LR_SCALE") or 1.0
+        #: Memory of each GPU, in MiB, that the job may take where it shares them; None: all.
+        self.gpu_memory_mib = _whole(env, "TRAINYARD_GPU_MEMORY_MIB")
         #: The ranks that train together.
         self.ranks = _ranks.Ranks(env)
         #: Steps done, those of earlier attempts included: Checkpoints.load sets it.
@@ -193,12 +195,23 @@ class Job:
 def job() -> Iterator[Job]:
     """What the scheduler gives this process, for as long as it trains."""
     j = Job(dict(os.environ))
+    _bound_memory(j.gpu_memory_mib)
     well = False
     try:
         yield j
         well = True
     finally:
         j._end(well)
+
+
+def _bound_memory(mib: Optional[int]) -> None:
+    """Has PyTorch allocate no more of each GPU, where it was imported and has CUDA."""
+    torch = sys.modules.get("torch")
+    if mib is None or torch is None or not torch.cuda.is_available():
+        return
+    for device in range(torch.cuda.device_count()):
+        whole = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(mib * 2**20 / whole, 1.0), device)
 
 
 def _passes(data: Iterable[T], once: bool) -> "Generator[T, None, None]":
