@@ -37,6 +37,9 @@ type Job struct {
 	RunSec      float64 `json:"run_s" doc:"seconds with GPUs"`
 	GPUSeconds  float64 `json:"gpu_seconds" doc:"attained service"`
 	EnergyJ     float64 `json:"energy_j,omitempty"`
+	// InUseSec and PeakGB are of the job alone, also where it shares its GPUs.
+	InUseSec float64 `json:"gpu_seconds_in_use,omitempty" doc:"of gpu_seconds, those in which it used its GPUs, as measured; jobs that share a GPU have parts of its use"`
+	PeakGB   float64 `json:"gpu_memory_peak_gb,omitempty" doc:"most memory that it had on one GPU, as measured"`
 
 	Owner string `json:"owner,omitempty" doc:"whose it is: a user, or on a cluster a namespace"`
 	Ref   string `json:"ref,omitempty" doc:"names it, and no other, in a request: its number, or on a cluster NAMESPACE.NAME"`

@@ -395,9 +395,9 @@ func (m *Manager) Result() (metrics.Result, []metrics.Job) {
 	return m.recorder.Result(m.Header().System), m.recorder.All()
 }
 
-// Energy returns what all nodes have used, in kWh, and what of that a job answers for, for what Look calls.
-func (m *Manager) Energy() (kWh float64, of func(sched.JobID) sched.Joules) {
-	return m.recorder.Settle(), m.recorder.EnergyOf
+// Energy returns what all nodes have used, in kWh, and what has come of a job, for what Look calls.
+func (m *Manager) Energy() (kWh float64, of func(sched.JobID) metrics.Job) {
+	return m.recorder.Settle(), m.recorder.Of
 }
 
 // Metered reports whether the machine was measured to draw power.

@@ -304,19 +304,29 @@ func (m *moment) addPower(v *sched.View, n *sched.Node, metered float64) {
 		m.idle += busy
 	}
 	for _, id := range jobs {
-		own := 0.0
+		own, part := 0.0, 0.0
 		for _, list := range on {
 			if slices.Contains(list, id) {
 				own += 1 / float64(len(list))
+				part += partOf(uses, list, id)
 			}
 		}
 		m.drawn[id] += idle * own / gpus
 		if all > 0 {
 			m.drawn[id] += busy * solo[id] / all
 		} else {
-			m.drawn[id] += busy * own / (gpus - free)
+			m.drawn[id] += busy * part / (gpus - free)
 		}
 	}
+}
+
+// partOf returns which part of a GPU with those jobs is that of job id, by their uses.
+func partOf(uses map[sched.JobID]float64, on []sched.JobID, id sched.JobID) float64 {
+	all := 0.0
+	for _, o := range on {
+		all += uses[o]
+	}
+	return uses[id] / all
 }
 
 func (m *moment) addNode(v *sched.View, n *sched.Node, metered float64) {

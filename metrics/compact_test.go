@@ -52,7 +52,7 @@ func (b *both) compare(now sched.Time) {
 		b.Errorf("seed %d, event %d: jobs %+v, want %+v", b.seed, b.n, got, want)
 	}
 	for id := range b.rec.Jobs {
-		if got := b.smallRec.EnergyOf(sched.JobID(id)); got != b.rec.Jobs[id].Energy {
+		if got := b.smallRec.Of(sched.JobID(id)); got != b.rec.Jobs[id] {
 			b.Errorf("seed %d, event %d: energy of job %d %v, want %v", b.seed, b.n, id, got, b.rec.Jobs[id].Energy)
 		}
 	}

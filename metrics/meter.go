@@ -47,8 +47,9 @@ type meter struct {
 	any               bool  // there is one whose tenants are kept
 	metered           bool  // one was measured
 	nodes             []nodeMeter
-	list              []power.Tenant // scratch
-	parts             []sched.Watts  // scratch
+	list              []power.Tenant        // scratch
+	parts             []sched.Watts         // scratch
+	used              map[sched.JobID]usage // of jobs that hold GPUs, where it was measured
 }
 
 // nodeMeter is what a node draws at present.
@@ -136,8 +137,11 @@ func (r *Recorder) addTenant(v *sched.View, m *nodeMeter, n sched.NodeID, id sch
 	m.tenants = append(m.tenants, t)
 }
 
-// settle has all jobs answer for what their nodes drew up to end.
+// settle has all jobs answer for what their nodes drew, and what they used of their GPUs, up to end.
 func (r *Recorder) settle(end sched.Time) {
+	for id := range r.meter.used {
+		book(r, id, end)
+	}
 	for i := range r.meter.nodes {
 		if m := &r.meter.nodes[i]; end > m.since {
 			r.charge(m, end)
@@ -252,7 +256,8 @@ func (r *Recorder) split(v *sched.View, m *nodeMeter, node *sched.Node) draw {
 		for _, g := range t.gpus {
 			own += 1 / float64(len(r.on[g]))
 		}
-		r.meter.list = append(r.meter.list, power.Tenant{GPUs: float64(len(t.gpus)), Own: own, Use: t.use, Cap: t.cap})
+		r.meter.list = append(r.meter.list, power.Tenant{GPUs: float64(len(t.gpus)), Own: own,
+			Part: partOf(r, v, t.job, t.gpus), Use: t.use, Cap: t.cap})
 	}
 	parts, all := m.model.Draw(r.meanUse(v, node), r.meter.list, m.metered, r.meter.parts[:0])
 	r.meter.parts = parts

@@ -19,6 +19,8 @@ type Job struct {
 	Run         time.Duration    // time with GPUs
 	Service     sched.GPUSeconds // GPU time attained
 	Energy      sched.Joules     // it answers for, see power.Node.Draw; of one that runs, up to the latest Result
+	InUse       sched.GPUSeconds // of Service, in which it used its GPUs, as measured; of one that runs, as Energy
+	PeakGB      float32          // most device memory measured of it on one GPU; 0 = unknown
 	Lost        sched.GPUSeconds // GPU time that came to nothing by stops for others, see sched.Loss
 	Preemptions int32            // targets taken away with none given in exchange
 	Promotions  int32            // moves to a better queue after a long wait
@@ -178,6 +180,9 @@ func (r *Recorder) logNode(v *sched.View, e *sched.Event) {
 		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
 			r.measured(v, e.Node, sched.Watts(e.Value))
 		}
+		if e.Job != sched.None {
+			measuredJob(r, v, e)
+		}
 	default:
 		if r.any && e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown) {
 			r.sums.failures++
@@ -256,6 +261,7 @@ func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 		}
 	}
 	r.enter(v, id, held)
+	reshareAll(r, v, held)
 }
 
 // lookAtEach has r keep who is on each GPU from now on.
@@ -269,6 +275,8 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
 	r.stopWork(v, id, e.Time)
 	held := r.held.set(id)
+	book(r, id, e.Time)
+	delete(r.meter.used, id)
 	if !r.each {
 		r.count(v, held, -1)
 	} else {
@@ -280,6 +288,7 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 		}
 	}
 	r.leave(v, id, held)
+	reshareAll(r, v, held)
 	r.held.drop(id)
 }
 

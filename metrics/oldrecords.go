@@ -4,12 +4,19 @@ import "github.com/trainyard/trainyard/sched"
 
 // old is where a Recorder keeps Jobs, where those that are done are to take few bytes.
 type old struct {
-	view   *sched.View    // that events are about: it knows of a job that is done what its record would say
-	place  []int32        // by job: its place in live, from 1; 0 = the View has it, or other
-	live   []*Job         // those that are not done
-	spare  []int32        // places that are free
-	energy []sched.Joules // by job: of those that are done; none behind the end
-	other  map[sched.JobID]Job
+	view  *sched.View // that events are about: it knows of a job that is done what its record would say
+	place []int32     // by job: its place in live, from 1; 0 = the View has it, or other
+	live  []*Job      // those that are not done
+	spare []int32     // places that are free
+	drawn []drawn     // by job: of those that are done; none behind the end
+	other map[sched.JobID]Job
+}
+
+// drawn is what was measured of a job.
+type drawn struct {
+	energy sched.Joules
+	inUse  sched.GPUSeconds
+	peakGB float32
 }
 
 // NewCompact returns a Recorder that keeps what is done in few bytes. Its Jobs are empty: All has them.
@@ -62,8 +69,9 @@ func (o *old) done(id sched.JobID) Job {
 		return rec
 	}
 	rec := recorded(&o.view.Jobs[id])
-	if int(id) < len(o.energy) {
-		rec.Energy = o.energy[id]
+	if int(id) < len(o.drawn) {
+		x := &o.drawn[id]
+		rec.Energy, rec.InUse, rec.PeakGB = x.energy, x.inUse, x.peakGB
 	}
 	return rec
 }
@@ -74,13 +82,14 @@ func (o *old) forget(id sched.JobID) {
 	rec := *o.live[at-1]
 	o.live[at-1] = nil
 	o.place[id], o.spare = 0, append(o.spare, at)
-	if rec.Energy != 0 {
-		for int(id) >= len(o.energy) {
-			o.energy = append(o.energy, 0)
+	x := drawn{rec.Energy, rec.InUse, rec.PeakGB}
+	if x != (drawn{}) {
+		for int(id) >= len(o.drawn) {
+			o.drawn = append(o.drawn, drawn{})
 		}
 	}
-	if int(id) < len(o.energy) {
-		o.energy[id] = rec.Energy
+	if int(id) < len(o.drawn) {
+		o.drawn[id] = x
 	}
 	if o.done(id) != rec {
 		if o.other == nil {
@@ -90,7 +99,7 @@ func (o *old) forget(id sched.JobID) {
 	}
 }
 
-// recorded returns the record of a job that is done as the View knows it, without energy.
+// recorded returns the record of a job that is done as the View knows it, without what was measured.
 func recorded(j *sched.Job) Job {
 	return Job{Name: j.Spec.Name, GPUs: j.Unit(), Submit: j.Arrived, Start: j.FirstStart, Finish: j.End, Run: j.Run,
 		Service: j.Service, Lost: sched.GPUTime(int(j.Unit()), j.Loss().Work), Preemptions: j.Preemptions,
@@ -129,18 +138,18 @@ func (r *Recorder) All() []Job {
 	return list
 }
 
-// EnergyOf returns the energy that a job answers for, as in All; 0 of one that is not known. That of jobs that run is
+// Of returns the record of a job, as in All; that of no job where it is not known. What it has drawn while it runs is
 // up to the latest Settle or Result.
-func (r *Recorder) EnergyOf(id sched.JobID) sched.Joules {
+func (r *Recorder) Of(id sched.JobID) Job {
 	switch {
 	case r.old == nil && int(id) < len(r.Jobs):
-		return r.Jobs[id].Energy
+		return r.Jobs[id]
 	case r.old == nil || int(id) >= len(r.old.place):
-		return 0
+		return Job{}
 	case r.old.place[id] > 0:
-		return r.old.live[r.old.place[id]-1].Energy
+		return *r.old.live[r.old.place[id]-1]
 	}
-	return r.old.done(id).Energy
+	return r.old.done(id)
 }
 
 // Settle has all jobs answer for the energy of their nodes up to the last event about a job that was not done, and

@@ -59,23 +59,23 @@ type Foreseer interface {
 
 // Accountant is a Host that says what jobs have used without summing up all that has come of them.
 type Accountant interface {
-	// Energy returns what all nodes have used, in kWh, and what of that a job answers for. It is for what Look calls.
-	Energy() (kWh float64, of func(sched.JobID) sched.Joules)
+	// Energy returns what all nodes have used, in kWh, and what has come of a job. It is for what Look calls.
+	Energy() (kWh float64, of func(sched.JobID) metrics.Job)
 	// Metered reports whether some node was measured to draw power: what others draw is what a model says.
 	Metered() bool
 }
 
 // energy is that of an Accountant, of any Host.
-func energy(h Host) (kWh float64, of func(sched.JobID) sched.Joules) {
+func energy(h Host) (kWh float64, of func(sched.JobID) metrics.Job) {
 	if a, able := h.(Accountant); able {
 		return a.Energy()
 	}
 	result, jobs := h.Result()
-	return result.EnergyKWh, func(id sched.JobID) sched.Joules {
+	return result.EnergyKWh, func(id sched.JobID) metrics.Job {
 		if int(id) < len(jobs) {
-			return jobs[id].Energy
+			return jobs[id]
 		}
-		return 0
+		return metrics.Job{}
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
+	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -121,7 +123,7 @@ const tailLines = 10
 type writer struct {
 	v      *sched.View
 	rows   []Row // by job
-	energy func(sched.JobID) sched.Joules
+	used   func(sched.JobID) metrics.Job
 	steps  []int64 // by job
 	origin time.Time
 	brief  *pipeline.Brief
@@ -203,7 +205,9 @@ func (x *writer) job(id sched.JobID) api.Job {
 		x.ended(&doc, j, &x.rows[id])
 		doc.UnsavedSec = unsaved(j, &x.rows[id], now).Seconds()
 	}
-	doc.EnergyJ = float64(x.energy(id))
+	used := x.used(id)
+	doc.EnergyJ, doc.InUseSec = float64(used.Energy), float64(used.InUse)
+	doc.PeakGB = math.Round(1e3*float64(used.PeakGB)) / 1e3
 	if int(id) < len(x.steps) {
 		doc.Step = x.steps[id]
 	}

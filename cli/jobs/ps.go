@@ -433,6 +433,8 @@ var jobCells = []struct {
 	{"run_s", false, func(j *api.Job) string { return decimal(j.RunSec) }},
 	{"gpu_seconds", false, func(j *api.Job) string { return decimal(j.GPUSeconds) }},
 	{"energy_j", false, func(j *api.Job) string { return decimal(j.EnergyJ) }},
+	{"gpu_seconds_in_use", true, func(j *api.Job) string { return decimal(j.InUseSec) }},
+	{"gpu_memory_peak_gb", true, func(j *api.Job) string { return decimal(j.PeakGB) }},
 	{"priority", true, func(j *api.Job) string { return strings.TrimPrefix(strconv.Itoa(j.Priority), "0") }},
 	{"class", true, func(j *api.Job) string { return j.Class }},
 	{"time_limit", true, func(j *api.Job) string { return j.TimeLimit }},

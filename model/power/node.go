@@ -67,6 +67,7 @@ func (n *Node) GPU(u float64) sched.Watts { return n.busy(u) / sched.Watts(n.gpu
 type Tenant struct {
 	GPUs float64 // GPUs of the node that it holds
 	Own  float64 // of them, those that are its own, one of k tenants counting 1/k
+	Part float64 // of them, those that are its own by use, k tenants of one use counting 1/k
 	Use  float64 // mean use of them alone, 0..1
 	Cap  float64 // its power under its cap over that without, 0..1; 1 = no cap
 }
@@ -86,11 +87,12 @@ type Draw struct {
 //     node, under its cap. Without a meter that power is the model's at use, times the mean of the caps' factors by
 //     GPUs in use.
 //   - Idle power goes by GPUs: each carries an equal part, which its tenants share evenly, and no one if it has none.
-//   - Metered power beyond idle where the model expects none goes by GPUs, and to no one if there is no tenant.
+//   - Metered power beyond idle where the model expects none goes by GPUs, the tenants of one by their use, and to no
+//     one if there is no tenant.
 func (n *Node) Draw(use float64, tenants []Tenant, metered sched.Watts, dst []sched.Watts) ([]sched.Watts, Draw) {
 	from := len(dst)
 	dst = slices.Grow(dst, len(tenants))
-	solo, inUse, capped, own := sched.Watts(0), 0.0, 0.0, 0.0
+	solo, inUse, capped, own, part := sched.Watts(0), 0.0, 0.0, 0.0, 0.0
 	for i := range tenants {
 		t := &tenants[i]
 		w := n.busy(t.GPUs*t.Use/float64(n.gpus)) * sched.Watts(t.Cap)
@@ -99,6 +101,7 @@ func (n *Node) Draw(use float64, tenants []Tenant, metered sched.Watts, dst []sc
 		inUse += t.GPUs * t.Use
 		capped += t.GPUs * t.Use * t.Cap
 		own += t.Own
+		part += t.Part
 	}
 	idle, busy := n.Idle, sched.Watts(0)
 	if inUse > 0 {
@@ -115,7 +118,7 @@ func (n *Node) Draw(use float64, tenants []Tenant, metered sched.Watts, dst []sc
 		case solo > 0:
 			*w *= busy / solo
 		default:
-			*w = busy * sched.Watts(tenants[i].Own/own)
+			*w = busy * sched.Watts(tenants[i].Part/part)
 		}
 		*w += idle * sched.Watts(tenants[i].Own/float64(n.gpus))
 		charged += *w

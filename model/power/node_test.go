@@ -136,14 +136,18 @@ func TestDrawByHand(t *testing.T) {
 		{"half of it", .5, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: 1, Cap: 1}}, "[150] total 200 idle 50"},
 		{"half of it, half used", .25, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: .5, Cap: 1}},
 			"[100] total 150 idle 50"},
-		{"two share all, 0.5 and 0.25", .75, 0, []power.Tenant{{4, 2, .5, 1}, {4, 2, .25, 1}},
+		{"two share all, 0.5 and 0.25", .75, 0, []power.Tenant{{4, 2, 2, .5, 1}, {4, 2, 2, .25, 1}},
 			"[150 100] total 250 idle 0"},
-		{"two share all, 1 and 1", 1, 0, []power.Tenant{{4, 2, 1, 1}, {4, 2, 1, 1}}, "[150 150] total 300 idle 0"},
-		{"capped to half", 1, 0, []power.Tenant{{4, 4, 1, .5}}, "[200] total 200 idle 0"},
-		{"one of two capped", 1, 0, []power.Tenant{{2, 2, 1, .5}, {2, 2, 1, 1}}, "[100 150] total 250 idle 0"},
-		{"metered", 1, 400, []power.Tenant{{4, 2, .75, 1}, {4, 2, .25, 1}}, "[275 125] total 400 idle 0"},
-		{"metered below idle", 1, 40, []power.Tenant{{2, 2, 1, 1}}, "[20] total 40 idle 20"},
-		{"metered, no use known", 0, 180, []power.Tenant{{1, 1, 0, 1}, {1, 1, 0, 1}}, "[65 65] total 180 idle 50"},
+		{"two share all, 1 and 1", 1, 0, []power.Tenant{{4, 2, 2, 1, 1}, {4, 2, 2, 1, 1}},
+			"[150 150] total 300 idle 0"},
+		{"capped to half", 1, 0, []power.Tenant{{4, 4, 4, 1, .5}}, "[200] total 200 idle 0"},
+		{"one of two capped", 1, 0, []power.Tenant{{2, 2, 2, 1, .5}, {2, 2, 2, 1, 1}}, "[100 150] total 250 idle 0"},
+		{"metered", 1, 400, []power.Tenant{{4, 2, 2, .75, 1}, {4, 2, 2, .25, 1}}, "[275 125] total 400 idle 0"},
+		{"metered below idle", 1, 40, []power.Tenant{{2, 2, 2, 1, 1}}, "[20] total 40 idle 20"},
+		{"metered alone, shared 3 to 1 by use", 0, 180, []power.Tenant{{1, .5, .75, 0, 1}, {1, .5, .25, 0, 1}},
+			"[72.5 32.5] total 180 idle 75"},
+		{"metered, no use known", 0, 180, []power.Tenant{{1, 1, 1, 0, 1}, {1, 1, 1, 0, 1}},
+			"[65 65] total 180 idle 50"},
 	} {
 		parts, d := n.Draw(c.use, c.tenants, c.metered, nil)
 		if got := fmt.Sprintf("%v total %v idle %v", parts, d.Total, d.Idle); got != c.want {
@@ -200,6 +204,11 @@ func TestDrawAddsUp(t *testing.T) {
 		for i := range tenants {
 			for _, g := range held[i] {
 				tenants[i].Own += 1 / float64(on[g])
+				if use[g] > 0 {
+					tenants[i].Part += tenants[i].Use / use[g]
+				} else {
+					tenants[i].Part += 1 / float64(on[g])
+				}
 			}
 		}
 		parts, d := n.Draw(mean, tenants, metered, nil)

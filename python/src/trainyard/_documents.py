@@ -277,6 +277,8 @@ class Job(_Job, _JobWords, total=False):
     energy_j: float
     exit_code: int
     failure: Failure
+    gpu_memory_peak_gb: float
+    gpu_seconds_in_use: float
     group: str
     keys: Keys
     lost_s: float
