@@ -27,7 +27,7 @@ import (
 // the record ended (or were refused later), but had run, are censored: they are simulated, for they took GPUs from
 // others, with the work they had done so far, and no figure counts them. What users did to jobs (pauses, cancels),
 // failures of nodes and strangers on GPUs are not repeated: a job that failed or was cancelled ends when it has done
-// the same work.
+// the same work. A job that was changed is from its arrival on as it was wanted last.
 type History struct {
 	Header   eventlog.Header
 	Trace    *trace.Trace
@@ -37,6 +37,7 @@ type History struct {
 	Ended    int              // jobs of Trace that figures count
 	Censored int              // jobs of Trace that they do not
 	NeverRan int              // jobs of the record left out: their work is not known
+	Changed  int              // jobs of Trace that their users changed: they are as they were wanted last
 	Measured Overheads
 	// systems, with their settings, that decided before that of Header did, in order; nil = it decided all
 	Earlier []string
@@ -71,7 +72,7 @@ type Overheads struct {
 func ReadHistory(r *eventlog.Reader, now sched.Time, line *timeline.Timeline) (*History, error) {
 	rec, who := metrics.NewRecorder(0), new(eventlog.Deciders)
 	spent := &overheads{shared: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]bool),
-		said: make(map[sched.JobID]time.Duration)}
+		said: make(map[sched.JobID]time.Duration), changed: make(map[sched.JobID]bool)}
 	sinks := []eventlog.Sink{rec, spent, &spent.paces, who}
 	if line != nil {
 		line.Meter = rec.Bill()
@@ -139,6 +140,9 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job, spent *overheads) m
 			continue
 		}
 		number[id] = sched.JobID(len(h.Jobs))
+		if spent.changed[id] {
+			h.Changed++
+		}
 		spec, saves := specOf(id, j, number, names), savesAs(j, costs.Says(id))
 		spec.Saves = spec.Saves || saves == trace.SavesWork
 		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: spec, Saves: saves,
@@ -252,6 +256,7 @@ type overheads struct {
 	said    map[sched.JobID]time.Duration // the work at the first report of how many steps there are in all
 	shared  map[sched.JobID]bool          // next to another on a GPU, so that the ends of its epochs were asked for
 	epochs  map[sched.JobID]bool          // the end of one was reported
+	changed map[sched.JobID]bool          // by its user
 }
 
 // mute reports whether a job was asked for the ends of its epochs and never reported one.
@@ -274,6 +279,8 @@ func (o *overheads) share(v *sched.View, id sched.JobID) {
 func (o *overheads) Log(v *sched.View, e *sched.Event) {
 	o.costs.Log(v, e)
 	switch e.Kind {
+	case sched.JobChanged:
+		o.changed[e.Job] = true
 	case sched.EpochEnded:
 		o.epochs[e.Job] = true
 	case sched.AttemptStarted:

@@ -53,7 +53,8 @@ what differs from it by no more than that, which means nothing. A JCT is the
 time from when a job is submitted to its end; queued is the part of it without
 GPUs; busy is the share of the GPUs' time in which work went on.
 
-Pauses, cancels and failures are not repeated. Systems that ask how long jobs
+Pauses, cancels and failures are not repeated; a job that was edited is from the
+start as it was wanted last. Systems that ask how long jobs
 take know it, which the one that decided did not: they come out better than
 they would be.
 
@@ -240,6 +241,7 @@ type whatifJSON struct {
 	Ended    int       `json:"ended"`
 	Censored int       `json:"censored"`
 	NeverRan int       `json:"never_ran"`
+	Changed  int       `json:"changed"` // jobs that are as their users wanted them last
 	StartSec float64   `json:"start_s"`
 	StopSec  float64   `json:"stop_s"`
 	Restart  float64   `json:"restart_s"`
@@ -279,6 +281,7 @@ type simErrorJSON struct {
 
 func whatifDoc(h *History, rows []Row) whatifJSON {
 	doc := whatifJSON{Schema: "trainyard.whatif/v1", Ended: h.Ended, Censored: h.Censored, NeverRan: h.NeverRan,
+		Changed:  h.Changed,
 		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds(),
 		Earlier: h.Earlier}
 	for i := range rows {

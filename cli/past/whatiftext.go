@@ -169,6 +169,10 @@ func countNote(h *History) string {
 	if h.NeverRan > 0 {
 		text += fmt.Sprintf("; %d never ran, and are left out", h.NeverRan)
 	}
+	if h.Changed > 0 {
+		text += fmt.Sprintf("; %d that their users changed are simulated from the start as they were wanted last",
+			h.Changed)
+	}
 	return text + "."
 }
 
