@@ -100,7 +100,9 @@ func sizesExperiment(ctx context.Context, w io.Writer, o Options) error {
 		Schema     string     `json:"schema"`
 		Experiment string     `json:"experiment"`
 		Rows       []sizesRow `json:"rows"`
-	}{"trainyard.experiment/v1", "sizes", rows}, func(w io.Writer) error { return printSizes(w, rows) })
+	}{"trainyard.experiment/v1", "sizes", rows}, func(w io.Writer) error {
+		return printSizes(w, rows, o.Data == "")
+	})
 }
 
 // rows judges the classes that differ in the trace, all jobs first.
@@ -221,7 +223,8 @@ user and name, name, model, width, all. A class that holds all jobs, or one
 each, is left out.
 `
 
-func printSizes(w io.Writer, rows []sizesRow) error {
+// printSizes writes rows; bare: those of recorded traces are missing.
+func printSizes(w io.Writer, rows []sizesRow, bare bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Which classes show the sizes of jobs before they run: first %d jobs of a trace\n", sizesJobs)
 	for i := range rows {
@@ -234,6 +237,12 @@ func printSizes(w io.Writer, rows []sizesRow) error {
 			100*r.Under[1], 100*r.Under[2])
 	}
 	b.WriteString(sizesFoot)
+	if bare {
+		b.WriteString("\nNot run without --data FOLDER, for the files of these traces in it:\n")
+		for _, x := range sizesTraces {
+			fmt.Fprintf(&b, "%-16s %s\n", x.name, x.path)
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

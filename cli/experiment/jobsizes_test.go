@@ -93,8 +93,13 @@ func TestSizesAtTheirBounds(t *testing.T) {
 		t.Errorf("%v bits, want many, %d at most", rows[0].Bits, mostBits)
 	}
 	var b strings.Builder
-	if err := printSizes(&b, rows); err != nil {
+	if err := printSizes(&b, rows, true); err != nil {
 		t.Fatal(err)
+	}
+	for _, x := range sizesTraces {
+		if !strings.Contains(b.String(), x.path) {
+			t.Errorf("it does not say that --data is to have %s", x.path)
+		}
 	}
 	for line := range strings.Lines(b.String()) {
 		if len(line) > 81 {

@@ -26,9 +26,8 @@ func newPriority() *cobra.Command {
 		Use:   "priority JOB... {N | --above OTHER | --below OTHER}",
 		Short: "Have jobs served before others, or behind them",
 		Long: `Gives jobs a priority: of those that wait, jobs of a larger one are served
-first, where the system looks at priorities. --above and --below give it one by
-which they are before or behind another job. Says of one job what that changes
-of its forecast.
+first, under every system. --above and --below give it one by which they are
+before or behind another job. Says of one job what that changes of its forecast.
 
 You may lower your jobs, and order them among themselves. More than 0, or a
 place before another's job, takes the role admin, or serve --user-priority.

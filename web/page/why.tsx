@@ -139,7 +139,7 @@ function Priority({ row, about }: { row: Row; about: string }) {
       <label>priority <input type="number" step={1} value={now} onInput={(e) => setNow(e.currentTarget.valueAsNumber)} /></label>
       {Number.isInteger(now) && now !== was
         ? <Act verb="priority" path={`/v1/jobs/${encodeURIComponent(row.ref)}/priority`} about={about} command={`trainyard priority ${row.ref}${now < 0 ? " --" : ""} ${now}`}
-            loses={`Its priority is ${was}, and becomes ${now}. Of jobs that wait those of a larger one are served first, where the system looks at priorities.`} tag={tagOf(row)} body={{ priority: now }} />
+            loses={`Its priority is ${was}, and becomes ${now}. Of jobs that wait those of a larger one are served first, under every system.`} tag={tagOf(row)} body={{ priority: now }} />
         : null}
     </span>
   );
