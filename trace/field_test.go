@@ -3,6 +3,7 @@ package trace
 import (
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -94,4 +95,23 @@ func TestSplit(t *testing.T) {
 			t.Errorf("split(%q) = %q, %v, want %q, %v", c.line, got, ok, c.want, c.ok)
 		}
 	}
+}
+
+// Ensure that blanks before cells that are not quoted are no part of them, in headers too, and that those of a quoted
+// one, and of a name that is written, are kept.
+func TestBlanksBeforeCells(t *testing.T) {
+	plain := "job_id,submit_s,num_gpus,duration_s,user,model\na,0,1,2,al,\nb,1,2,3.5,,\"m, n\"\n"
+	want, err := Parse(strings.NewReader(plain), "jobs.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(strings.NewReader(spaced), "jobs.csv", Options{})
+	if err != nil || !reflect.DeepEqual(got.Jobs, want.Jobs) {
+		t.Fatalf("with blanks: %+v, %v\nwant %+v", got, err, want)
+	}
+	got, err = Parse(strings.NewReader(minimal+"\" a\",0,1,2\n"), "jobs.csv", Options{})
+	if err != nil || got.Jobs[0].Spec.Name != " a" {
+		t.Fatalf("a quoted blank: %+v, %v", got, err)
+	}
+	roundTrip(t, got)
 }

@@ -20,6 +20,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(packed(samples[0].text, 1)), "", "", int64(0), "", false)
 	f.Add([]byte(packed(samples[0].text, .6)), "", "", int64(0), "", false)
 	f.Add([]byte(minimal+"\"a,\"\"\",1e-9,1,3155760000\nb,.0000000005,1000000,0\n"), "", "", int64(0), "", false)
+	f.Add([]byte(spaced), "", "", int64(0), "", false)
+	f.Add([]byte(minimal+"\" a\", 0,\t1, 2\n \"b, \"\"c\",  0, 1,1\n"), "", "", int64(0), "", true)
 	f.Add([]byte("name,time,application,num_replicas,batch_size\na,0,bert,100,8\n"), "", "", int64(0), "", false)
 	f.Add([]byte("\x7fELF"), "", "", int64(-1), "", false)
 	f.Fuzz(func(t *testing.T, data []byte, jobs, instances string, unit int64, format string, roughly bool) {

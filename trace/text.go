@@ -283,11 +283,20 @@ func (l *layout) split(line string, dst []string) (fields []string, ok bool) {
 	}
 }
 
-// split appends the fields of a line, separated by commas, to dst. A field that starts with a quotation mark ends with
-// one; within it commas are letters and two quotation marks stand for one. ok is false if a quotation mark is left open
-// or followed by anything but a comma.
+// unblank leaves out the blanks before a field between commas: many write one behind each comma.
+func unblank(field string) string {
+	for field != "" && (field[0] == ' ' || field[0] == '\t') {
+		field = field[1:]
+	}
+	return field
+}
+
+// split appends the fields of a line, separated by commas, to dst, without blanks before them. A field that starts with
+// a quotation mark ends with one; within it commas and blanks are letters and two quotation marks stand for one. ok is
+// false if a quotation mark is left open or followed by anything but a comma.
 func split(line string, dst []string) (fields []string, ok bool) {
 	for {
+		line = unblank(line)
 		if line != "" && line[0] == '"' {
 			field, rest, ok := unquote(line[1:])
 			if !ok || rest != "" && rest[0] != ',' {

@@ -204,7 +204,7 @@ func appendTimeUnless0(b []byte, t time.Duration) []byte {
 
 // appendWord appends s, in quotation marks where it has commas or quotation marks in it.
 func appendWord(b []byte, s string) []byte {
-	if strings.IndexByte(s, ',') < 0 && strings.IndexByte(s, '"') < 0 {
+	if strings.IndexByte(s, ',') < 0 && strings.IndexByte(s, '"') < 0 && (s == "" || s[0] != ' ') {
 		return append(b, s...)
 	}
 	b = append(b, '"')
