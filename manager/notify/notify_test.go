@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/sched"
@@ -473,5 +474,28 @@ func TestMail(t *testing.T) {
 	if !strings.Contains(head, "\nSubject: =?utf-8?q?job_3_(a)_has_finished_on_lab=C3=A9?=\n") ||
 		body != "job 3 (a) has finished on lab\u00e9\n" {
 		t.Errorf("%s", text)
+	}
+}
+
+// Ensure that why a program could not be run to its end has the last line that it wrote as an error, and that what it
+// leaves behind with its output open makes none of what went well.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "say")
+	writeProgram(t, path, "#!/bin/sh\nsleep 1000 &\necho first >&2\n"+
+		"[ \"$1\" ] || exit 0\nprintf 'no such\\thost\\n\\n' >&2\nexit 3\n")
+	if err := program(t.Context(), "", os.Environ(), nil, path); err != nil {
+		t.Errorf("%v, want none", err)
+	}
+	err := program(t.Context(), "", os.Environ(), nil, path, "fail")
+	if err == nil || !strings.HasSuffix(err.Error(), "say: exit status 3: no such host") {
+		t.Errorf("%v", err)
+	}
+	var e ending
+	for range 100 {
+		_, _ = e.Write([]byte(strings.Repeat("\u00e9", 100)))
+	}
+	if line := e.line(); len(e.text) > mostEnding || len(line) > mostLine+3 || !utf8.ValidString(line) {
+		t.Errorf("%d bytes, line %q", len(e.text), line)
 	}
 }
