@@ -493,6 +493,9 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 		if root, err = o.State.KeptTree(t.Tree.Sum); err == nil {
 			o.Dir, t.Command, err = t.Moved(t.Command, root)
 		}
+		if err == nil {
+			t.Command = unlinked(&t, t.Command, o.Dir, root)
+		}
 	}
 	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
 	return o, err
