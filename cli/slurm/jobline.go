@@ -237,7 +237,7 @@ const usualPriority = 1<<32 - 65537
 
 // priority is a number as Slurm writes it: more than 0, unless the job is held.
 func (l *line) priority() int {
-	if l.reason() == "JobHeldUser" {
+	if strings.HasPrefix(l.reason(), "JobHeld") {
 		return 0
 	}
 	return min(max(usualPriority+l.Priority, 1), math.MaxUint32)
