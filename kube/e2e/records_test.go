@@ -189,24 +189,23 @@ func newSaid(s *siege) *said {
 	return log
 }
 
-// upAndDown has twenty jobs live through a way back to the schema before, of those that run and wait, and up again:
-// none is started again, and none is lost.
+// upAndDown has twenty jobs that run, and others that wait, live through a way back to each schema before and up again:
+// none is started again, none loses its process, and none is lost. It leaves nodes behind.
 func (s *siege) upAndDown() {
-	names := make([]string, 20)
+	const run = 20
+	must(s.t, s.fleet.Add(s.t.Context(), "more-0", "more-1", "more-2"))
+	s.fleet.WaitReady(s.t)
+	names := make([]string, run+4)
 	for i := range names {
 		names[i] = fmt.Sprint("job-", i)
 		s.create(s.job(names[i], 1))
 	}
-	for _, name := range names[:8] {
-		eventually(s.t, name+" has a reason", func() bool { return s.status(name).Reason != "" })
-	}
-	eventually(s.t, "eight run", func() bool { return s.running(names) == 8 })
+	eventually(s.t, "twenty run", func() bool {
+		return s.running(names) == run && s.fleet.Running() == run && len(s.pods()) == run
+	})
 	uids := make(map[string]types.UID)
 	for _, p := range s.pods() {
 		uids[p.Name] = p.UID
-	}
-	if len(uids) < 8 {
-		s.t.Fatalf("%d pods, want one of each job that runs", len(uids))
 	}
 	for _, schema := range []int{2, 3, 1, 3} {
 		s.kill()
@@ -226,12 +225,12 @@ func (s *siege) upAndDown() {
 				s.t.Errorf("a record that the version before does not know: %s", r)
 			}
 		}
-		if n := s.running(names); n != 8 {
-			s.t.Errorf("%d jobs run, want 8", n)
+		if n := s.running(names); n != run || s.fleet.Running() != run {
+			s.t.Errorf("schema %d: %d jobs run, %d processes, want %d of each", schema, n, s.fleet.Running(), run)
 		}
 		for _, p := range s.pods() {
 			if uids[p.Name] != p.UID {
-				s.t.Errorf("pod %s was made again", p.Name)
+				s.t.Errorf("schema %d: pod %s is another", schema, p.Name)
 			}
 		}
 	}
