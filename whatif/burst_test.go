@@ -110,6 +110,12 @@ func TestNoIdeaYet(t *testing.T) {
 	if e := f.Of(2); e.Start.Unknown || e.End.Unknown || e.Basis != whatif.ByAll {
 		t.Errorf("one has finished: %+v, want a rough idea by all", e)
 	}
+	three := sched.JobSpec{GPUs: sched.Rigid(3)}
+	_, m = (&whatiftest.Scene{System: "fifo"}).Node(2, 0).Job(1e4, one).Job(1e4, three).Moment(t)
+	never := whatif.Span{P10: sched.Never, P50: sched.Never, P90: sched.Never}
+	if e := look(t, m, whatif.ForecastOptions{}).Of(1); e.Start != never || e.End != never {
+		t.Errorf("it is wider than the cluster: %+v, want neither start nor end", e)
+	}
 }
 
 // ordered checks that quantiles rise and that no job ends before it starts.

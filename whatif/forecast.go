@@ -431,6 +431,9 @@ func (l *look) unknown(ctx context.Context, list []Estimate, as *drawn) error {
 		if moved[2*i] {
 			e.Start = l.noIdea(e.Start)
 		}
+		if e.Start.P10 == sched.Never && !e.Start.Unknown {
+			continue // nor does it end
+		}
 		if nothing[e.Job] || e.Start.Unknown || moved[2*i+1] {
 			e.End = notBefore(l.noIdea(e.End), e.Start)
 		}
