@@ -264,6 +264,7 @@ type Ahead struct {
 	Min   int    `json:"gpus_min"`
 	Max   int    `json:"gpus_max"`
 	State string `json:"state"`
+	Array *Task  `json:"array,omitempty" doc:"where it is a task of an array"`
 }
 
 // Remedy is a change that would start a job now.

@@ -31,6 +31,15 @@ func stateOf(j *sched.Job) string {
 	return "waiting"
 }
 
+// placeInArray says which task of an array a job is; nil = none.
+func placeInArray(id sched.JobID, spec *sched.JobSpec) *api.Task {
+	a := &spec.Ties.Array
+	if a.Size == 0 {
+		return nil
+	}
+	return &api.Task{First: int(a.First(id)), Index: int(a.Index), Size: int(a.Size), AtOnce: int(a.AtOnce)}
+}
+
 // inLine reports whether a job that is held waits for other tasks of its array alone, as those that come after as many
 // as may run at once do: they depend on one thing more than on what all of them do.
 func inLine(j *sched.Job) bool {
@@ -198,9 +207,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 	doc.Owner, doc.Ref = spec.User, x.ref(id, spec)
 	x.limits(&doc, spec)
 	x.saving(&doc, j)
-	if a := &spec.Ties.Array; a.Size > 0 {
-		doc.Array = &api.Task{First: int(a.First(id)), Index: int(a.Index), Size: int(a.Size), AtOnce: int(a.AtOnce)}
-	}
+	doc.Array = placeInArray(id, spec)
 	if int(id) < len(x.rows) {
 		x.ended(&doc, j, &x.rows[id])
 		doc.UnsavedSec = unsaved(j, &x.rows[id], now).Seconds()

@@ -208,7 +208,11 @@ func aheadText(doc *api.Why) string {
 
 // aheadName names a job with its size.
 func aheadName(a *api.Ahead) string {
-	return fmt.Sprintf("%d %s (%s)", a.ID, a.Name, term.Widths(a.Min, a.Max))
+	number := strconv.Itoa(a.ID)
+	if a.Array != nil {
+		number = fmt.Sprintf("%d_%d", a.Array.First, a.Array.Index)
+	}
+	return fmt.Sprintf("%s %s (%s)", number, a.Name, term.Widths(a.Min, a.Max))
 }
 
 // failureText says how the last attempt failed, as far as the sentence does not, and shows the last of what it wrote;

@@ -4,7 +4,17 @@
 from typing import Any, Dict, List, Optional, TypedDict
 
 
-class Ahead(TypedDict):
+class _Task(TypedDict):
+    first: int
+    index: int
+    size: int
+
+
+class Task(_Task, total=False):
+    at_once: int
+
+
+class _Ahead(TypedDict):
     gpus: int
     gpus_held: int
     gpus_max: int
@@ -12,6 +22,10 @@ class Ahead(TypedDict):
     id: int
     name: str
     state: str
+
+
+class Ahead(_Ahead, total=False):
+    array: Task
 
 
 class _Attempt(TypedDict):
@@ -141,16 +155,6 @@ class _Cleaned(TypedDict):
 class Cleaned(_Cleaned, total=False):
     dry: bool
     scripts: Optional[List[str]]
-
-
-class _Task(TypedDict):
-    first: int
-    index: int
-    size: int
-
-
-class Task(_Task, total=False):
-    at_once: int
 
 
 class _Within(TypedDict):
