@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -40,6 +41,9 @@ const callTime = 20 * time.Second
 // writeStatus writes the status of one job, or nothing if it is gone. It touches nothing but what is the job's own.
 func (w *fencedWriter) writeStatus(ref ref, mine *saved) error {
 	from := client.Reader(w.api)
+	if err := w.follow(ref, mine); err != nil {
+		return err
+	}
 	for try := 0; ; try++ {
 		if mine.version == "" { // without one the write would hit whoever has the name now
 			version, err := w.current(ref, from)
@@ -74,6 +78,24 @@ func (w *fencedWriter) writeStatus(ref ref, mine *saved) error {
 			}
 		}
 	}
+}
+
+// follow has a job that was written be known by the version that the cache has, if that is later: its user has changed
+// it, and a write on top of the other would be refused.
+func (w *fencedWriter) follow(ref ref, mine *saved) error {
+	var job v1alpha1.TrainingJob
+	if mine.version == "" || w.api.Get(w.ctx, ref.name, &job) != nil || job.UID != ref.uid {
+		return nil // it is asked for, or the write finds out
+	}
+	order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, mine.version)
+	if err != nil || order <= 0 {
+		return nil
+	}
+	if rec, bad := record.Read(job.Status.Record); bad == nil && rec.Leader > w.leader {
+		return ErrFenced
+	}
+	mine.version = job.ResourceVersion
+	return nil
 }
 
 // current returns the version of a job that was not written yet, or that someone has changed meanwhile: its user the

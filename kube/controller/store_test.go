@@ -157,6 +157,54 @@ func TestLateCache(t *testing.T) {
 	}
 }
 
+// Ensure that a job that its user has changed since it was written takes one write where the cache has the change, and
+// two where the cache is behind; and that another leader's write that the cache has ends this one before it writes.
+func TestFollowsItsUser(t *testing.T) {
+	for behind, want := range map[bool]int{false: 1, true: 2} {
+		tries, cached := 0, (*v1alpha1.TrainingJob)(nil)
+		d := newDesk(t, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+				opts ...client.GetOption) error {
+				if cached != nil {
+					cached.DeepCopyInto(o.(*v1alpha1.TrainingJob))
+					return nil
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+				opts ...client.SubResourcePatchOption) error {
+				tries++
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			}})
+		d.submit("first")
+		if err := d.write(v1alpha1.Pending); err != nil {
+			t.Fatal(err)
+		}
+		j := d.job()
+		if behind {
+			cached = d.job()
+		}
+		j.Spec.Suspend = true
+		if err := d.api.Update(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		tries = 0
+		if err := d.write(v1alpha1.Running); err != nil || tries != want || d.job().Status.Phase != v1alpha1.Running {
+			t.Errorf("a cache that is behind: %v: %v after %d tries, want %d", behind, err, tries, want)
+		}
+		cached, tries, j = nil, 0, d.job()
+		d.v.Jobs[0].Spec.GPUs = sched.Rigid(1)
+		rec := record.Of(d.v, 0, 2)
+		j.Status.Record = rec.String()
+		if err := d.api.Status().Update(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.write(v1alpha1.Running); !errors.Is(err, ErrFenced) || tries > 0 {
+			t.Errorf("behind another leader: %v after %d tries", err, tries)
+		}
+	}
+}
+
 // Ensure that a job which is too large to be written keeps no one waiting.
 func TestTooLarge(t *testing.T) {
 	tries := 0

@@ -3,6 +3,7 @@ package e2e
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -137,6 +138,7 @@ func (y *yard) changed(ago int) string { return fmt.Sprint("job-", y.next+2*ago)
 type figures struct {
 	nodes, jobs      int
 	lists, shards    int           // of a leader, in all of some batches of one changed job
+	vain             int           // its reads of jobs there, and writes that were refused
 	writes           float64       // in one, of the job and of events
 	cpu              time.Duration // of the leader, in one
 	ofJob, ofNode    int           // bytes that the API keeps beyond what users wrote
@@ -179,6 +181,8 @@ func (y *yard) batches(f *figures) {
 		case r.User != y.leads:
 		case r.Verb == "list":
 			f.lists++
+		case strings.HasPrefix(r.Resource, "trainingjobs") && (r.Code == http.StatusConflict || r.Verb == "get"):
+			f.vain++
 		case !r.Writes():
 		case r.Resource == "configmaps" && strings.HasPrefix(r.Name, controller.ClusterMap):
 			f.shards++
@@ -215,6 +219,9 @@ func compare(t testing.TB, all []figures) {
 		small := &all[0]
 		t.Logf("%d nodes, %d jobs: %d lists, %d writes of nodes in %d batches of one job, %.1f other writes in each; "+
 			"%d bytes a job, %d a node", f.nodes, f.jobs, f.lists, f.shards, someChanges, f.writes, f.ofJob, f.ofNode)
+		if f.vain > someChanges/2 { // one of a job that is changed as it is written is
+			t.Errorf("%d reads of jobs and writes that were refused, want hardly any", f.vain)
+		}
 		if f.lists+f.shards > 0 || f.writes > 4 || f.writes > small.writes+1 {
 			t.Errorf("want no list and no write of a node, at most 4 others, and no more than fewer take: %.1f",
 				small.writes)
