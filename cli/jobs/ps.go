@@ -433,11 +433,19 @@ var jobCells = []struct {
 	{"run_s", false, func(j *api.Job) string { return decimal(j.RunSec) }},
 	{"gpu_seconds", false, func(j *api.Job) string { return decimal(j.GPUSeconds) }},
 	{"energy_j", false, func(j *api.Job) string { return decimal(j.EnergyJ) }},
-	{"gpu_seconds_in_use", true, func(j *api.Job) string { return decimal(j.InUseSec) }},
-	{"gpu_memory_peak_gb", true, func(j *api.Job) string { return decimal(j.PeakGB) }},
 	{"priority", true, func(j *api.Job) string { return strings.TrimPrefix(strconv.Itoa(j.Priority), "0") }},
 	{"class", true, func(j *api.Job) string { return j.Class }},
 	{"time_limit", true, func(j *api.Job) string { return j.TimeLimit }},
+	{"gpu_seconds_in_use", true, func(j *api.Job) string { return measured(j.InUseSec) }},
+	{"gpu_memory_peak_gb", true, func(j *api.Job) string { return measured(j.PeakGB) }},
+}
+
+// measured is what was measured; "" = nothing was.
+func measured(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return decimal(x)
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
