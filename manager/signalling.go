@@ -42,7 +42,7 @@ func (s *Site) Signal(job sched.JobID, attempt int32, in api.Signal) error {
 		return err
 	}
 	if sig == order.SaveSignal() {
-		if err = dir.NoteSignal(); err != nil {
+		if err := dir.NoteSignal(); err != nil {
 			return err
 		}
 	}

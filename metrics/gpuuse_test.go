@@ -89,13 +89,13 @@ func TestUsageOfTenants(t *testing.T) {
 		r := &ruler{Recorder: metrics.NewRecorder(0), rng: rand.New(rand.NewPCG(seed, 9)),
 			rates: make(map[sched.JobID]float64), drawn: make(map[sched.JobID]float64),
 			used: make(map[sched.JobID]float64), peaks: make(map[sched.JobID]float32)}
-		ctx, stop := context.WithCancel(context.Background())
-		defer stop()
+		ctx, stop := context.WithCancel(t.Context())
 		o := engine.Options{Sinks: []eventlog.Sink{r, &limit{t, 20000, stop}}}
 		if err := engine.Run(ctx, engine.NewState(eventlog.Header{Pools: h.pools, ShareLimit: 3}), d, h.decider(0),
 			o); err != nil {
 			t.Fatal(err)
 		}
+		stop()
 		res, charged := r.Result("x"), 0.0
 		for id, j := range r.All() {
 			want := r.used[sched.JobID(id)]

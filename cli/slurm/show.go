@@ -50,7 +50,7 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	if err != nil {
 		return err
 	}
-	if err = withPaths(cmd.Context(), c, lines); err != nil {
+	if err := withPaths(cmd.Context(), c, lines); err != nil {
 		return err
 	}
 	if len(lines) == 0 {

@@ -36,7 +36,10 @@ func stepNumber(runDir string) int64 {
 		return 0
 	}
 	end, err := f.Seek(0, io.SeekCurrent)
-	return max(end-1, 0) // an error has no end
+	if err != nil {
+		return 0
+	}
+	return end - 1
 }
 
 // stepInput is what the tasks of a step read: files of their own, what another reads, or nothing.

@@ -26,13 +26,13 @@ type asked struct{ *host.Host }
 
 func (asked) Result() (metrics.Result, []metrics.Job) { return metrics.Result{}, nil }
 
-// site names the replica that decides.
-type site struct {
+// leading names the replica that decides.
+type leading struct {
 	apitest.ReadSite
 	leader string
 }
 
-func (s site) Describe(doc *contract.Info) { doc.Leader = s.leader }
+func (s leading) Describe(doc *contract.Info) { doc.Leader = s.leader }
 
 // Ensure that the host of a controller keeps the contract of the API, as far as it is asked how jobs and nodes stand,
 // and refuses the rest as the contract says; and that the replica that decides is named as its lease does.
@@ -46,7 +46,7 @@ func TestContract(t *testing.T) {
 		return on(p)
 	}}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	hosts := make(chan *host.Host, 1)
-	var site site
+	var site leading
 	r.serve(func(o *controller.ServeOptions) {
 		o.Host = func(h *host.Host, leader string) {
 			site.leader = leader
@@ -83,12 +83,12 @@ func TestContract(t *testing.T) {
 		w := apitest.World{Client: apitest.Serve(t, answers)("root"), Kind: contract.Cluster, Running: "lab.train",
 			Name: "lab.train", Waiting: "lab.wide", Done: "lab.done", Node: "node-000", Width: 2}
 		apitest.Eventually(t, "running", func(ctx context.Context) bool {
-			j, err := w.Client.Job(ctx, w.Running)
-			return err == nil && j.State == "running"
+			j, bad := w.Client.Job(ctx, w.Running)
+			return bad == nil && j.State == "running"
 		})
-		if j, err := w.Client.Job(t.Context(), "lab.rests"); err != nil || j.State != "held" ||
+		if j, bad := w.Client.Job(t.Context(), "lab.rests"); bad != nil || j.State != "held" ||
 			j.Why != "suspended by its user" {
-			t.Errorf("%+v, %v, want a job that is held by its user", j, err)
+			t.Errorf("%+v, %v, want a job that is held by its user", j, bad)
 		}
 		info, err := w.Client.Info(t.Context())
 		if leads := lease.Spec.HolderIdentity; err != nil || leads == nil || *leads == "" || info.Leader != *leads {
