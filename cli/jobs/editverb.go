@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -108,21 +107,34 @@ func editOne(cmd *cobra.Command, c *api.Client, job, keys string, named []string
 	return client.Mistake(err)
 }
 
-// widths finds a line of keys that says on how many GPUs a job may run.
-var widths = regexp.MustCompile(`(?m)^"?gpus"?:`)
-
-// confirmWidth has a person confirm that a job gets other widths, where it runs and would lose of its work by a stop.
+// confirmWidth has a person confirm that a job may not run on as many GPUs as it does any more, where it loses of its
+// work by that.
 func confirmWidth(cmd *cobra.Command, c *api.Client, job, keys string) error {
-	if !widths.MatchString(keys) {
+	if !strings.Contains(keys, "gpus") {
 		return nil
 	}
 	doc, err := c.Why(cmd.Context(), job, 0, 0)
-	if err != nil || doc.StakeSec < 1 {
+	if err != nil || doc.StakeSec < 1 || allows(keys, len(doc.Job.GPUs)) {
 		return nil // what is wrong with the job the change itself says
 	}
-	return confirmed(cmd, fmt.Sprintf("%s runs on %s: if it may not run on as many any more it is stopped, and loses "+
-		"%s of its run. Change it?", client.JobTitle(&doc.Job), term.Counted(len(doc.Job.GPUs), doc.Unit),
-		text.Work(sched.Seconds(doc.StakeSec))))
+	title := client.JobTitle(&doc.Job)
+	return confirmed(cmd, fmt.Sprintf("%s runs on %s: it is stopped, and loses %s of its run. Change it?", title,
+		term.Counted(len(doc.Job.GPUs), doc.Unit), text.Work(sched.Seconds(doc.StakeSec))), title+" is not changed")
+}
+
+// allows reports whether a job to which keys are given may run on so many GPUs, as far as keys say.
+func allows(keys string, gpus int) bool {
+	var given struct{ GPUs any }
+	if yaml.Unmarshal([]byte(keys), &given) != nil || given.GPUs == nil {
+		return true // the answer says what is wrong
+	}
+	low, high := given.GPUs, given.GPUs
+	if s, is := given.GPUs.(map[string]any); is {
+		low, high = s["min"], s["max"]
+	}
+	least, is := low.(uint64)
+	most, too := high.(uint64)
+	return is && too && least <= uint64(gpus) && uint64(gpus) <= most
 }
 
 // editText says what holds from when on.

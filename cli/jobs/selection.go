@@ -325,18 +325,19 @@ func (s *selection) ask(cmd *cobra.Command, picked []string) error {
 	if len(picked) > most {
 		names += ", ..."
 	}
-	return confirmed(cmd, fmt.Sprintf("%s %d jobs (%s)?", term.OwnName(cmd), len(picked), names))
+	return confirmed(cmd, fmt.Sprintf("%s %d jobs (%s)?", term.OwnName(cmd), len(picked), names),
+		term.OwnName(cmd)+": nothing was done")
 }
 
-// confirmed has the user say yes to a question, where that is a person who can.
-func confirmed(cmd *cobra.Command, question string) error {
+// confirmed has the user say yes to a question, where that is a person who can; left says that he did not.
+func confirmed(cmd *cobra.Command, question, left string) error {
 	if _, reads := term.Terminal(cmd.ErrOrStderr()); !reads || !term.Reads(cmd.InOrStdin()) {
 		return nil
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), question, " [y/N] ")
 	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("%s: nothing was done", term.OwnName(cmd))}
+		return &term.CodedError{Code: term.ExitInterrupted, Err: errors.New(left)}
 	}
 	return nil
 }

@@ -36,10 +36,11 @@ func TestEditAsks(t *testing.T) {
 			t.Errorf("exit code %d after %q, want %d: %s", got, answer, code, written())
 		}
 	}
-	edit("\n", term.ExitInterrupted, "nothing was done")
-	edit("n\n", term.ExitInterrupted, "nothing was done")
+	edit("\n", term.ExitInterrupted, "is not changed")
+	edit("n\n", term.ExitInterrupted, "is not changed")
+	_, _ = trainyard(t, term.ExitOK, "edit", "--state", r.state(), "wide", "gpus=1-2")
 	said, _ := trainyard(t, term.ExitOK, "why", "--state", r.state(), "wide")
-	wantSaid(t, said, "runs on 2 slots")
+	wantSaid(t, said, "runs on 2 of 1-2 slots")
 	edit("y\n", term.ExitOK, "is changed: gpus at once")
 	await(t, "it runs on one, with something to lose", func() bool {
 		said, _ := trainyard(t, term.ExitOK, "why", "--state", r.state(), "wide")

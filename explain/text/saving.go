@@ -71,7 +71,7 @@ func Stake(v *sched.View, j *sched.Job) time.Duration {
 	if j.Attempt != sched.Running || j.Evidence.Shows() {
 		return 0
 	}
-	return max(v.Now.Sub(j.Began), 0)
+	return max(v.Now.Sub(j.LastStart), 0)
 }
 
 // Work says an amount of work for people, to the second.
