@@ -258,9 +258,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 	l.limits.PriorityClasses = c.priorityClasses(ctx, l.limits.PriorityClasses, &in.wrong)
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
-	if l.was != "" && !strings.Contains(l.was, " "+system.Priority.Name+"=") {
-		l.header.Since = 2 // what decided goes on, and does not look at classes unless it is asked to
-	}
+	l.header.Since = since(l.was, l.header.System)
 	l.joins, l.scored, l.inputs = in.joins(&v, c.skipped), in.scored(), in.inputs
 	for _, what := range in.wrong.profiles {
 		c.o.Log.Warn("a GPUProfile is wrong in part", "what", what)
@@ -293,6 +291,24 @@ func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error 
 	l.from = &eventlog.Beginning{View: v}
 	p.Status.System = systemLine(&l.header)
 	return c.goOn(ctx, l)
+}
+
+// since returns the schema of logs of real jobs whose defaults a system has that goes on from the line of who decided
+// until now; 0: that of today, as where it is new. What goes on does not look at classes, and has jobs share by what is
+// stated, as it did, unless it is asked to.
+func since(was, name string) int {
+	has := func(key string) bool { return strings.Contains(was, " "+key+"=") }
+	info, err := system.Named(name)
+	switch {
+	case was == "":
+		return 0
+	case !has(system.Priority.Name):
+		return 2
+	case err == nil && strings.HasPrefix(was, name+" ") && !has(system.ShareMemory.Name) &&
+		info.All().Find(system.ShareMemory.Name) != nil:
+		return 3
+	}
+	return 0
 }
 
 // goOn finds what the system is to remember, if it is the one that decided before, or says in l why it starts again.

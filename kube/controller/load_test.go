@@ -1,7 +1,12 @@
 package controller
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
@@ -29,5 +34,58 @@ func TestGone(t *testing.T) {
 		if got := gone(s, c.jobs); got != c.want {
 			t.Errorf("of %+v %d are missed, want %d", c.jobs, got, c.want)
 		}
+	}
+}
+
+// Ensure that a system goes on, with what it remembers, from the line of who decided as earlier versions wrote it: they
+// knew neither figures of memory nor, before that, classes of priority. Another system starts with today's defaults.
+func TestUpgradeGoesOn(t *testing.T) {
+	for _, name := range []string{"eaco", "worth", "fifo"} {
+		r := newRig(t, name, map[string]string{"priority": "classes"}, 20, 1)
+		var p v1alpha1.SchedulerPolicy
+		at := client.ObjectKey{Name: PolicyName}
+		if err := r.api.Get(t.Context(), at, &p); err != nil {
+			t.Fatal(err)
+		}
+		if name != "fifo" { // which does not share
+			p.Spec.Settings["share_memory"] = "stated"
+		}
+		if err := r.api.Update(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+		r.writes.Store(20)
+		if err := r.lead(); !errors.Is(err, errDied) {
+			t.Fatal(err)
+		}
+		r.writes.Store(-1)
+		for _, key := range []string{"share_memory", "priority"} { // the newest first
+			if err := r.api.Get(t.Context(), at, &p); err != nil {
+				t.Fatal(err)
+			}
+			status := p.Status
+			word, given := " "+key+"="+p.Spec.Settings[key], p.Spec.Settings[key] != ""
+			if given != strings.Contains(status.System, word) {
+				t.Fatalf("%q decided, want it with%s", status.System, word)
+			}
+			status.System = strings.Replace(status.System, word, "", 1)
+			delete(p.Spec.Settings, key)
+			if err := r.api.Update(t.Context(), &p); err != nil {
+				t.Fatal(err)
+			}
+			p.Status = status
+			if err := r.api.Status().Update(t.Context(), &p); err != nil {
+				t.Fatal(err)
+			}
+			live, err := r.controller().start(context.Background())
+			if err != nil {
+				t.Fatalf("from %q: %v", status.System, err)
+			}
+			if live.renewed != "" {
+				t.Errorf("from %q: %s", status.System, live.renewed)
+			}
+		}
+	}
+	if is := since("fifo priority=classes", "eaco"); is != 0 {
+		t.Errorf("another system has the defaults of schema %d", is)
 	}
 }
