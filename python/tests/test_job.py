@@ -57,38 +57,77 @@ STEPS = """
 class Card:
     """What torch.cuda says of two GPUs of 80 GiB, and what it is asked for."""
 
-    def __init__(self, there=True):
-        self.cuda, self.there, self.fractions = self, there, {}
+    def __init__(self, used=True, current=0, fails=None):
+        self.cuda, self.used, self.current, self.fails, self.fractions = self, used, current, fails, {}
         self.total_memory = 80 * 2**30
 
+    def is_initialized(self):
+        return self.used
+
     def is_available(self):
-        return self.there
+        raise AssertionError("it may open a context")
 
     def device_count(self):
         return 2
 
+    def current_device(self):
+        assert self.used
+        return self.current
+
+    def set_device(self, device):
+        assert self.used
+        self.current = device
+
     def get_device_properties(self, device):
+        assert self.used
         return self
 
     def set_per_process_memory_fraction(self, fraction, device):
+        assert self.used
+        self.current = device  # as PyTorch does
+        if self.fails is not None:
+            raise self.fails
         self.fractions[device] = fraction
 
 
 class Memory(unittest.TestCase):
-    def fractions(self, torch, **env):
+    def fractions(self, torch, uses=None, **env):
+        """What is bound once two steps were done, before the first of which the training uses CUDA, or in it."""
+        current = torch.current
         with unittest.mock.patch.dict(os.environ, env), unittest.mock.patch.dict(sys.modules, {"torch": torch}):
             with trainyard.job() as ty:
-                pass
+                at_first = dict(torch.fractions)
+                torch.used = torch.used or uses == "before"
+                for _ in ty.steps(range(2)):
+                    torch.used = torch.used or uses == "in"
+        self.assertEqual(torch.current, current)
+        if uses is not None:
+            self.assertEqual(at_first, {})
         return ty.gpu_memory_mib, torch.fractions
 
     def test_a_job_that_shares_keeps_to_its_figure(self):
-        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {0: 0.25, 1: 0.25}))
-        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="90000"), (90000, {0: 1.0, 1: 1.0}))
+        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {0: 0.25}))
+        self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="90000"), (90000, {0: 1.0}))
+        self.assertEqual(self.fractions(Card(current=1), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {1: 0.25}))
+
+    def test_a_rank_keeps_to_it_on_its_own_gpu(self):
+        for rank, device in (("0", 0), ("1", 1), ("2", 0), ("x", 0)):
+            got = self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="20480", LOCAL_RANK=rank)
+            self.assertEqual(got, (20480, {device: 0.25}), rank)
+
+    def test_cuda_is_left_to_the_training(self):
+        for uses in ("before", "in"):
+            self.assertEqual(self.fractions(Card(False), uses, TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {0: 0.25}))
+        self.assertEqual(self.fractions(Card(False), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {}))
+
+    def test_an_error_of_torch_is_a_warning(self):
+        with self.assertWarnsRegex(RuntimeWarning, "not kept to 20480 MiB.*busy"):
+            got = self.fractions(Card(fails=RuntimeError("busy")), TRAINYARD_GPU_MEMORY_MIB="20480", LOCAL_RANK="1")
+        self.assertEqual(got, (20480, {}))
 
     def test_all_is_left_alone_else(self):
         self.assertEqual(self.fractions(Card()), (None, {}))
         self.assertEqual(self.fractions(Card(), TRAINYARD_GPU_MEMORY_MIB="0"), (None, {}))
-        self.assertEqual(self.fractions(Card(False), TRAINYARD_GPU_MEMORY_MIB="20480"), (20480, {}))
 
 
 class Steps(unittest.TestCase):

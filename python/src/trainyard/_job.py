@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Callable, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, TypeVar
 
-from . import _ranks, _sampler, _signals
+from . import _memory, _ranks, _sampler, _signals
 from ._checkpoints import Checkpoints
 
 T = TypeVar("T")
@@ -41,7 +41,8 @@ class Job:
         self.accumulation = _whole(env, "TRAINYARD_BATCH_ACCUM") or 1
         #: Factor on the learning rate for the batch of this attempt.
         self.lr_scale = _number(env, "TRAINYARD_LR_SCALE") or 1.0
-        #: Memory of each GPU, in MiB, that the job may take where it shares them; None: all.
+        #: Memory of each GPU, in MiB, that the job may take where it shares them; None: all. PyTorch keeps to it on the
+        #: GPU of this process, from the first step on at which it uses CUDA.
         self.gpu_memory_mib = _whole(env, "TRAINYARD_GPU_MEMORY_MIB")
         #: The ranks that train together.
         self.ranks = _ranks.Ranks(env)
@@ -52,6 +53,7 @@ class Job:
         self._complete = False
         self._spoke = 0.0
         self._told: Dict[str, float] = {}
+        self._bounded = self.gpu_memory_mib is None
 
     @property
     def checkpoint_folder(self) -> str:
@@ -96,6 +98,7 @@ class Job:
             if self.step % poll == 0 and self.ranks.any(self.stopping):
                 del batch
                 self._stop(save, passes)
+            self._bound()
             yield batch
             self.step += 1
             if sampler is not None:
@@ -140,6 +143,7 @@ class Job:
 
     def at(self, step: int, total: Optional[int] = None) -> None:
         """Reports that steps are done, where another library counts them."""
+        self._bound()
         self.step = step
         self._line(total, step == total)
 
@@ -169,6 +173,10 @@ class Job:
             os._exit(STOPPED)
         raise SystemExit(STOPPED)
 
+    def _bound(self) -> None:
+        if not self._bounded and self.gpu_memory_mib is not None:
+            self._bounded = _memory.bound(self.gpu_memory_mib, _natural(self._env, "LOCAL_RANK"))
+
     def _line(self, total: Optional[int], last: bool) -> None:
         now = time.monotonic()
         if now - self._spoke < _APART and not last:
@@ -195,23 +203,13 @@ class Job:
 def job() -> Iterator[Job]:
     """What the scheduler gives this process, for as long as it trains."""
     j = Job(dict(os.environ))
-    _bound_memory(j.gpu_memory_mib)
+    j._bound()
     well = False
     try:
         yield j
         well = True
     finally:
         j._end(well)
-
-
-def _bound_memory(mib: Optional[int]) -> None:
-    """Has PyTorch allocate no more of each GPU, where it was imported and has CUDA."""
-    torch = sys.modules.get("torch")
-    if mib is None or torch is None or not torch.cuda.is_available():
-        return
-    for device in range(torch.cuda.device_count()):
-        whole = torch.cuda.get_device_properties(device).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(mib * 2**20 / whole, 1.0), device)
 
 
 def _passes(data: Iterable[T], once: bool) -> "Generator[T, None, None]":
@@ -235,8 +233,12 @@ def _scheduler(env: Mapping[str, str]) -> Optional[str]:
 
 
 def _whole(env: Mapping[str, str], name: str) -> Optional[int]:
+    return _natural(env, name) or None
+
+
+def _natural(env: Mapping[str, str], name: str) -> Optional[int]:
     text = env.get(name, "")
-    return int(text) if text.isdigit() and int(text) > 0 else None
+    return int(text) if text.isdigit() else None
 
 
 def _number(env: Mapping[str, str], name: str) -> Optional[float]:
