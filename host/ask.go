@@ -241,13 +241,13 @@ func changed(ctx context.Context, v *sched.View, earlier []sched.Event, id sched
 type conditionKey struct{}
 
 // condition says why a job is to be left as it is; asked: something else was asked for of it in the same batch.
-type condition func(j *sched.Job, asked bool) error
+type condition func(v *sched.View, asked bool) error
 
 // OnlyIf returns a context under which Command and Change leave a job as it is, and return the error of refuse, if it
-// returns one. It is called by the engine's goroutine as the event is made, with the job as it is then: between its
+// returns one. It is called by the engine's goroutine as the event is made, with all as it is then: between its
 // answer and what is done no one else does anything to the job. asked: what another wants of the job is part of the
-// same batch, so that j does not show it yet. refuse must be short and keep nothing.
-func OnlyIf(ctx context.Context, refuse func(j *sched.Job, asked bool) error) context.Context {
+// same batch, so that v does not show it yet. refuse must be short and keep nothing.
+func OnlyIf(ctx context.Context, refuse func(v *sched.View, asked bool) error) context.Context {
 	return context.WithValue(ctx, conditionKey{}, condition(refuse))
 }
 
@@ -260,7 +260,7 @@ func onlyIf(ctx context.Context, v *sched.View, earlier []sched.Event, id sched.
 	asked := slices.ContainsFunc(earlier, func(e sched.Event) bool {
 		return e.Job == id && (e.Kind == sched.JobChanged || e.Kind == sched.JobCommanded)
 	})
-	return refuse(v.Job(id), asked)
+	return refuse(v, asked)
 }
 
 // Look has f look at the state, the system and its books while nothing changes them. All that f sees is durable; its

@@ -266,8 +266,8 @@ func (p *past) forecast(ctx context.Context, _ *nothing) (api.Outlook, error) {
 
 func (p *past) expected(x *whyWriter, f *explain.Forecast, id sched.JobID) api.Expected {
 	j := x.View.Job(id)
-	doc := api.Expected{ID: int(id), Ref: p.s.o.Site.Ref(id, j.Spec), Name: j.Spec.Name, State: stateOf(j),
-		GPUs: int(j.Spec.GPUs.Want)}
+	doc := api.Expected{ID: int(id), Ref: p.s.o.Site.Ref(id, j.Spec), Name: j.Spec.Name,
+		State: stateOf(x.View, j), GPUs: int(j.Spec.GPUs.Want)}
 	if n := len(j.Target); n > 0 {
 		doc.GPUs = n
 	}

@@ -210,7 +210,7 @@ func (h *hub) compare(x *writer) (rows []api.Row, gone []int) {
 	fresh, changed := len(h.seen) == 0, []int(nil)
 	for id := range x.v.Jobs {
 		j := &x.v.Jobs[id]
-		now := rowLook{stateOf(j), j.Outcome, j.Spec.Priority, j.Spec.GPUs, len(j.GPUs), sched.None, j.Attempts,
+		now := rowLook{stateOf(x.v, j), j.Outcome, j.Spec.Priority, j.Spec.GPUs, len(j.GPUs), sched.None, j.Attempts,
 			j.Preemptions}
 		if len(j.GPUs) > 0 {
 			now.first = j.GPUs[0]
@@ -304,7 +304,7 @@ func (v *viewer) merge(d api.Board, changed []api.Row, gone []int) {
 func (x *writer) row(id sched.JobID) api.Row {
 	j := &x.v.Jobs[id]
 	spec := j.Spec
-	r := api.Row{ID: int(id), Ref: x.ref(id, spec), Name: spec.Name, User: spec.User, State: stateOf(j),
+	r := api.Row{ID: int(id), Ref: x.ref(id, spec), Name: spec.Name, User: spec.User, State: stateOf(x.v, j),
 		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min), Want: int(spec.GPUs.Want),
 		Max: int(spec.GPUs.Max), GPUs: []string{}, Attempt: int(j.Attempts), Preemptions: int(j.Preemptions),
 		Submitted: x.when(j.Arrived)}
@@ -333,7 +333,7 @@ func tilesOf(v *sched.View) (t api.Tiles) {
 	held := make(map[sched.GPUID]bool)
 	for id := range v.Jobs {
 		j := &v.Jobs[id]
-		switch state := stateOf(j); {
+		switch state := stateOf(v, j); {
 		case j.HoldsDevices():
 			t.Running++
 			for _, g := range j.GPUs {

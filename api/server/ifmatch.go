@@ -18,17 +18,19 @@ type tagger struct{ host Host }
 func (t tagger) of(ctx context.Context, id sched.JobID) (tag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
-	err = t.host.Look(ctx, func(v *sched.View) { tag = tagOf(&v.Jobs[id]) })
+	err = t.host.Look(ctx, func(v *sched.View) { tag = tagOf(v, &v.Jobs[id]) })
 	return tag, err
 }
 
-func tagOf(j *sched.Job) string {
+func tagOf(v *sched.View, j *sched.Job) string {
 	r := j.Spec.GPUs
-	return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(j), "-", r.Min, "-", r.Want, "-", r.Max))
+	return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(v, j), "-", r.Min, "-", r.Want, "-", r.Max))
 }
 
 // shortTag is the form that says nothing of widths.
-func shortTag(j *sched.Job) string { return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(j))) }
+func shortTag(v *sched.View, j *sched.Job) string {
+	return fmt.Sprintf("%q", fmt.Sprint(j.Attempts, "-", stateOf(v, j)))
+}
 
 // seen is how a request under If-Match saw its job; "" = it was made under none.
 type seen string
@@ -36,8 +38,9 @@ type seen string
 func seenBy(r *http.Request) seen { return seen(strings.Join(r.Header.Values("If-Match"), ",")) }
 
 // refuse returns an error if the job stands otherwise than it was seen; asked: someone else is changing it.
-func (s seen) refuse(id sched.JobID, j *sched.Job, asked bool) error {
-	tag, short := tagOf(j), shortTag(j)
+func (s seen) refuse(v *sched.View, id sched.JobID, asked bool) error {
+	j := v.Job(id)
+	tag, short := tagOf(v, j), shortTag(v, j)
 	for one := range strings.SplitSeq(string(s), ",") {
 		if one = strings.TrimSpace(one); one == "*" || !asked && (one == tag || one == short) {
 			return nil
@@ -56,7 +59,7 @@ func onlyIfSeen(ctx context.Context) context.Context {
 	if c.seen == "" {
 		return ctx
 	}
-	return host.OnlyIf(ctx, func(j *sched.Job, asked bool) error { return c.seen.refuse(c.job, j, asked) })
+	return host.OnlyIf(ctx, func(v *sched.View, asked bool) error { return c.seen.refuse(v, c.job, asked) })
 }
 
 // showTag says with the document of a job how it stands. A job that changes before the document is made has the older

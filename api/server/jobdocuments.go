@@ -19,13 +19,13 @@ import (
 var states = []string{"held", "waiting", "starting", "running", "stopping", "done"}
 
 // stateOf says in a word how a job stands.
-func stateOf(j *sched.Job) string {
+func stateOf(v *sched.View, j *sched.Job) string {
 	switch {
 	case j.State == sched.Done:
 		return "done"
 	case j.HoldsDevices():
 		return j.Attempt.String()
-	case j.State == sched.Held && !inLine(j):
+	case j.State == sched.Held && !inLine(v, j):
 		return "held"
 	}
 	return "waiting"
@@ -41,13 +41,14 @@ func placeInArray(id sched.JobID, spec *sched.JobSpec) *api.Task {
 }
 
 // inLine reports whether a job that is held waits for other tasks of its array alone, as those that come after as many
-// as may run at once do: they depend on one thing more than on what all of them do.
-func inLine(j *sched.Job) bool {
+// as may run at once do: what all of them depend on is done, and they still wait for one thing.
+func inLine(v *sched.View, j *sched.Job) bool {
 	if j.Spec == nil || j.Paused {
 		return false
 	}
 	a := &j.Spec.Ties.Array
-	return a.Limited() && a.Place >= a.AtOnce && j.BlockedBy() == 1
+	return a.Limited() && a.Place >= a.AtOnce && j.BlockedBy() == 1 && !slices.ContainsFunc(j.Spec.After,
+		func(d sched.JobID) bool { return v.Jobs[d].State != sched.Done })
 }
 
 // list returns the jobs that fit a filter.
@@ -67,7 +68,7 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
 			if (in.User == "" || j.Spec.User == in.User) && (len(in.State) == 0 || slices.Contains(in.State,
-				stateOf(j))) {
+				stateOf(v, j))) {
 				ids = append(ids, sched.JobID(id))
 			}
 		}
@@ -198,7 +199,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 	now := x.v.Now
 	doc := api.Job{ID: int(id), Name: spec.Name, User: spec.User, Group: spec.Group, Model: spec.Model,
 		Class:   spec.Class,
-		State:   stateOf(j),
+		State:   stateOf(x.v, j),
 		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min),
 		Want: int(spec.GPUs.Want), Max: int(spec.GPUs.Max),
 		GPUs: make([]string, 0,

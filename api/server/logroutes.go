@@ -63,7 +63,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) err
 
 // rowState says in a word how the job of a row stands.
 func rowState(row *Row) string {
-	return stateOf(&sched.Job{State: row.State, Attempt: row.Attempt})
+	return stateOf(nil, &sched.Job{State: row.State, Attempt: row.Attempt})
 }
 
 // eventsInput says from where on events are wanted.

@@ -176,7 +176,7 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 func (x standing) count(v *sched.View, t *tally) {
 	for id := range v.Jobs {
 		j := &v.Jobs[id]
-		t.jobs[stateOf(j)]++
+		t.jobs[stateOf(v, j)]++
 		t.outcomes[j.Outcome.String()]++
 		t.preemptions += int(j.Preemptions)
 		t.restarts += max(int(j.Attempts)-1, 0)

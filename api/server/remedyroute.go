@@ -52,7 +52,7 @@ func (r remedied) again(ctx context.Context, id sched.JobID, name string) (*what
 		return nil, api.Remedy{}, err
 	}
 	if tag := callerOf(ctx).seen; tag != "" {
-		if stands := tag.refuse(id, a.View.Job(id), false); stands != nil {
+		if stands := tag.refuse(a.View, id, false); stands != nil {
 			return nil, api.Remedy{}, stands
 		}
 	}

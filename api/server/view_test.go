@@ -30,3 +30,29 @@ func TestDrained(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a task waits for others of its array only once all that it depends on is done, whatever became of the
+// tasks before it.
+func TestWaitsForTasks(t *testing.T) {
+	t.Parallel()
+	spec := sched.JobSpec{After: []sched.JobID{0},
+		Ties: sched.Ties{Array: sched.Array{Place: 2, Index: 2, Size: 4, AtOnce: 2}}}
+	v := &sched.View{Jobs: []sched.Job{{State: sched.Waiting, Spec: &sched.JobSpec{}},
+		{State: sched.Held, Spec: &spec}}}
+	task := &v.Jobs[1]
+	for _, c := range []struct {
+		blockers int32
+		before   sched.JobState
+		paused   bool
+		want     string
+	}{
+		{2, sched.Waiting, false, "held"}, {1, sched.Waiting, false, "held"}, {1, sched.Done, false, "waiting"},
+		{1, sched.Done, true, "held"}, {0, sched.Done, false, "held"},
+	} {
+		task.SetBlockedBy(c.blockers)
+		v.Jobs[0].State, task.Paused = c.before, c.paused
+		if got := stateOf(v, task); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

@@ -210,7 +210,7 @@ func (x *whyWriter) list(ids []sched.JobID) []api.Ahead {
 		j := x.View.Job(id)
 		r := j.Spec.GPUs
 		docs[i] = api.Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(r.Want), Held: len(j.Target), Min: int(r.Min),
-			Max: int(r.Max), State: stateOf(j), Array: placeInArray(id, j.Spec)}
+			Max: int(r.Max), State: stateOf(x.View, j), Array: placeInArray(id, j.Spec)}
 		if docs[i].Held > 0 {
 			docs[i].GPUs = docs[i].Held
 		}

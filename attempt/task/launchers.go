@@ -155,11 +155,14 @@ func isPython(program string) bool {
 	return found && strings.Trim(version, "0123456789.") == ""
 }
 
-// launcherOf returns the launcher of a command, and where its options start; nil if there is none.
+// launcherOf returns the launcher of a command, which may stand behind srun, and where its options start; nil if there
+// is none.
 func launcherOf(argv []string) (l *launcher, at int) {
 	if len(argv) == 0 {
 		return nil, 0
 	}
+	before := stepPrefix(argv)
+	argv = argv[before:]
 	program := filepath.Base(argv[0])
 	module, after := "", 0
 	if isPython(program) {
@@ -170,9 +173,9 @@ func launcherOf(argv []string) (l *launcher, at int) {
 		from := 1 + len(l.words)
 		switch {
 		case module != "" && slices.Contains(l.modules, module):
-			return l, after
+			return l, before + after
 		case slices.Contains(l.programs, program) && len(argv) >= from && slices.Equal(argv[1:from], l.words):
-			return l, from
+			return l, before + from
 		}
 	}
 	return nil, 0
@@ -201,7 +204,7 @@ func (t *Task) CheckLauncher() error {
 	for _, r := range l.refused {
 		if given.has(r.option, r.least) {
 			return fmt.Errorf("command with %s of %s, want it without: %s (launcher: none leaves the command alone)",
-				r.option, filepath.Base(t.Command[0]), r.why)
+				r.option, filepath.Base(t.Command[stepPrefix(t.Command)]), r.why)
 		}
 	}
 	return nil

@@ -45,6 +45,12 @@ func TestLaunched(t *testing.T) {
 		{"python train.py", ""},
 		{"sh -c torchrun", ""},
 		{"torchrun", ""},
+		{"/bin/trainyard slurm srun --label=false --ntasks 1 --input all -- accelerate launch train.py",
+			"/bin/trainyard slurm srun --label=false --ntasks 1 --input all -- accelerate launch " +
+				"--main_process_port 20480 --num_processes 2 train.py"},
+		{"trainyard slurm srun -- python -m torch.distributed.run --standalone x.py",
+			"trainyard slurm srun -- python -m torch.distributed.run x.py"},
+		{"trainyard slurm srun --", ""},
 	} {
 		command := strings.Fields(c.command)
 		kept := slices.Clone(command)
@@ -74,11 +80,12 @@ func TestCheckLauncher(t *testing.T) {
 		"deepspeed --num_gpus 2 train.py": true, "deepspeed --num_gpus=2 train.py": true,
 		"deepspeed --num_g 2 x.py":                 true,
 		"deepspeed --include localhost:0 train.py": true, "deepspeed -i localhost:0 train.py": true,
-		"deepspeed --no_ssh --include=a:1 train.py":          true,
-		"python -m deepspeed.launcher.runner --inc a:1 x.py": true,
-		"deepspeed train.py --num_gpus 2":                    false,
-		"deepspeed --master_port 2 train.py":                 false,
-		"torchrun --include x":                               false,
+		"deepspeed --no_ssh --include=a:1 train.py":                        true,
+		"python -m deepspeed.launcher.runner --inc a:1 x.py":               true,
+		"trainyard slurm srun --ntasks 1 -- deepspeed -i localhost:0 x.py": true,
+		"deepspeed train.py --num_gpus 2":                                  false,
+		"deepspeed --master_port 2 train.py":                               false,
+		"torchrun --include x":                                             false,
 	} {
 		of := Task{Command: strings.Fields(command)}
 		err := of.CheckLauncher()
@@ -91,7 +98,8 @@ func TestCheckLauncher(t *testing.T) {
 			t.Errorf("launcher none: %s: %v", command, err)
 		}
 	}
-	for command, want := range map[string]bool{"deepspeed x.py": true, "torchrun x.py": false} {
+	for command, want := range map[string]bool{"deepspeed x.py": true, "torchrun x.py": false,
+		"trainyard slurm srun --ntasks 1 -- deepspeed x.py": true} {
 		for ids, fixed := range map[string]bool{"": want, "uuid": false, "index": true} {
 			if of := (Task{Command: strings.Fields(command), GPUIDs: ids}); of.ByIndex() != fixed {
 				t.Errorf("%s, gpu_ids %q: by index %v, want %v", command, ids, of.ByIndex(), fixed)

@@ -53,26 +53,71 @@ func takesValue(program, option string) bool {
 // the first argument of an interpreter that is no option.
 func ScriptOf(command []string) (int, error) {
 	const wanted = "want a program and its script, as in [python, train.py] or [bash, run.sh]"
-	program, i := programOf(command)
-	if !isPython(program) && !slices.Contains(interpreters, program) {
+	program, at, option := interpreted(command)
+	switch {
+	case at > 0:
+		return at, nil
+	case !isPython(program) && !slices.Contains(interpreters, program):
 		return 0, fmt.Errorf("snapshot: script of a command of %s, %s", short(program), wanted)
-	}
-	for ; i < len(command); i++ {
-		switch arg := command[i]; {
-		case arg == "-c" || arg == "-m" || arg == "--module" || arg == "-":
-			return 0, fmt.Errorf("snapshot: script of a command with %s, %s", arg, wanted)
-		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
-			return i, nil
-		case takesValue(program, arg):
-			i++
-		}
+	case option != "":
+		return 0, fmt.Errorf("snapshot: script of a command with %s, %s", short(option), wanted)
 	}
 	return 0, fmt.Errorf("snapshot: script of a command without one, %s", wanted)
 }
 
+// interpreted returns the program of a command and the index of the script that it interprets, or the option by which
+// it runs something else; 0 and "" = neither.
+func interpreted(command []string) (program string, at int, option string) {
+	program, i := programOf(command)
+	if !isPython(program) && !slices.Contains(interpreters, program) {
+		return program, 0, ""
+	}
+	for ; i < len(command); i++ {
+		switch arg := command[i]; {
+		case givesCode(program, arg) || arg == "-m" || arg == "--module" || arg == "-":
+			return program, 0, arg
+		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
+			return program, i, ""
+		case takesValue(program, arg):
+			i++
+		}
+	}
+	return program, 0, ""
+}
+
+// givesCode reports whether an option of a shell or of Python says that what follows is code: -c, also among others, as
+// in -lc.
+func givesCode(program, option string) bool {
+	valued := "oO" // options whose value may follow in the same argument
+	switch {
+	case isPython(program):
+		valued = "WXm"
+	case !strings.HasSuffix(program, "sh"):
+		return option == "-c"
+	}
+	before, _, found := strings.Cut(option, "c")
+	return found && strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--") &&
+		!strings.ContainsAny(before, valued)
+}
+
+// stepPrefix returns how many words are before the command that srun of this program runs in a job of its own:
+// [trainyard, slurm, srun, --ntasks, 2, --, python, train.py]; 0 = it runs none.
+func stepPrefix(command []string) int {
+	const own = 3
+	if len(command) < own || command[1] != "slurm" || command[2] != "srun" {
+		return 0
+	}
+	end := slices.Index(command, "--")
+	if end < own || end == len(command)-1 {
+		return 0
+	}
+	return end + 1
+}
+
 // programOf returns the name of the program of a command, which may stand behind env, and the index of its arguments.
 func programOf(command []string) (program string, i int) {
-	program, i = filepath.Base(command[0]), 1
+	at := stepPrefix(command)
+	program, i = filepath.Base(command[at]), at+1
 	for ; i < len(command) && program == "env"; i++ {
 		switch arg := command[i]; {
 		case takesValue(program, arg):
@@ -96,17 +141,17 @@ func (t *Task) ScriptPath() string {
 // Program returns the path of what a task runs: its script, else its program, which may be one that is looked for in
 // PATH; "" = words for a shell.
 func (t *Task) Program() string {
-	path := t.Command[0]
-	if at, err := ScriptOf(t.Command); err == nil {
+	program, at, option := interpreted(t.Command)
+	command := t.Command[stepPrefix(t.Command):]
+	switch {
+	case at > 0:
 		return t.Within(t.Command[at])
-	}
-	if len(t.Command) > 1 && t.Command[1] == "-c" {
+	case option != "" && givesCode(program, option), len(command) > 1 && command[1] == "-c":
 		return ""
+	case strings.Contains(command[0], "/"):
+		return t.Within(command[0])
 	}
-	if strings.Contains(path, "/") {
-		path = t.Within(path)
-	}
-	return path
+	return command[0]
 }
 
 // ScriptIsPython reports whether Python runs the script of a task.
