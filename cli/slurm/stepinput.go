@@ -3,10 +3,12 @@ package slurm
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -61,8 +63,9 @@ func (f *runFlags) newInput(n int) (in stepInput, err error) {
 		in.files = f.input
 	case f.socket != "":
 		conn, bad := net.Dial("unix", f.socket)
-		if bad != nil { // srun has ended: so has what it reads
-			return in, nil
+		if bad != nil {
+			return in, fmt.Errorf("srun: --input: %w: what srun reads is not to be had, as it has ended, its job "+
+				"runs as another user, or an earlier attempt read more than is kept; want --input none or a file", bad)
 		}
 		in.from = conn
 	case n == 1 || in.only >= 0 || readsNothing(os.Stdin):
@@ -179,27 +182,91 @@ func (f *runFlags) feed(cmd *cobra.Command) (*feed, []string, error) {
 	path := filepath.Join(folder, "input")
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("srun: %w", err)
+		_ = os.RemoveAll(folder)
+		return nil, nil, fmt.Errorf("srun: --input: %w, want --input none or a file", err)
 	}
 	fed := &feed{folder, l}
-	go fed.give(in)
+	if info, bad := in.Stat(); bad == nil && info.Mode().IsRegular() {
+		from, _ := in.Seek(0, io.SeekCurrent) // of such a file it is no error
+		go fed.each(func(conn net.Conn) { go copied(conn, io.NewSectionReader(in, from, math.MaxInt64-from)) })
+	} else {
+		go fed.give(in)
+	}
 	return fed, []string{"--input", f.input, "--input-socket", path}, nil
 }
 
-// give copies what is read to the first step that asks for it: those of later attempts find its end.
-func (f *feed) give(from io.Reader) {
+// each has something done with each connection, until there are no more.
+func (f *feed) each(do func(net.Conn)) {
 	for {
 		conn, err := f.socket.Accept()
 		if err != nil {
 			return
 		}
-		go func(from io.Reader) {
-			if from != nil {
-				_, _ = io.Copy(conn, from) // whoever reads no more has ended
+		do(conn)
+	}
+}
+
+// copied gives a connection all of a file.
+func copied(to net.Conn, from io.Reader) {
+	_, _ = io.Copy(to, from) // whoever reads no more has ended
+	_ = to.Close()
+}
+
+// mostKept is how many bytes of what cannot be read twice are kept for later attempts.
+const mostKept = 1 << 20
+
+// give copies what is read to the step that asked for it last, from the first byte on: that of a later attempt gets
+// what earlier ones got. Once that is more than is kept, no other step is given it.
+func (f *feed) give(from io.Reader) {
+	conns, blocks := make(chan net.Conn), make(chan []byte)
+	go func() {
+		defer close(conns)
+		f.each(func(conn net.Conn) { conns <- conn })
+	}()
+	start := sync.OnceFunc(func() { go read(from, blocks) })
+	var kept []byte
+	var to net.Conn
+	var next <-chan []byte // nil = no one is given more
+	for ended := false; conns != nil || next != nil; {
+		var bad error
+		select {
+		case conn, open := <-conns:
+			if !open {
+				conns = nil
+				continue
 			}
-			_ = conn.Close()
-		}(from)
-		from = nil
+			if to != nil {
+				_ = to.Close()
+			}
+			start()
+			to, next = conn, blocks
+			_, bad = to.Write(kept)
+		case block, open := <-next:
+			ended, kept = !open, append(kept, block...)
+			if _, bad = to.Write(block); bad == nil && len(kept) > mostKept {
+				kept = nil
+				_ = f.socket.Close()
+			}
+		}
+		if bad != nil || ended { // a step that has ended leaves what comes to the next
+			_ = to.Close()
+			next = nil
+		}
+	}
+}
+
+// read reads blocks until there are no more.
+func read(from io.Reader, blocks chan<- []byte) {
+	defer close(blocks)
+	for {
+		block := make([]byte, 64<<10)
+		n, err := from.Read(block)
+		if n > 0 {
+			blocks <- block[:n]
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 
