@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -188,18 +190,45 @@ func update(ctx context.Context, c *api.Client, args []string) error {
 	if len(jobs) == 0 || len(change) == 0 {
 		return term.Usagef("scontrol update: want JobId=NUMBER and KEY=VALUE, as TimeLimit=2:00:00")
 	}
-	keys, err := json.Marshal(change) // JSON is YAML
-	if err != nil {
-		return err
-	}
 	w, err := named("update", jobs)
 	if err != nil {
 		return err
 	}
-	return w.each(ctx, c, func(ctx context.Context, c *api.Client, l *line) error {
-		_, bad := api.EditsOf(c).Edit(ctx, strconv.Itoa(l.ID), api.SeenJob{}, api.Edit{Keys: string(keys)})
-		return bad
-	})
+	return w.each(ctx, c, func(ctx context.Context, c *api.Client, l *line) error { return l.update(ctx, c, change) })
+}
+
+// update changes keys of the job. As in Slurm the priority 0 holds it; the one that is shown of it changes nothing.
+func (l *line) update(ctx context.Context, c *api.Client, change map[string]any) error {
+	change = maps.Clone(change)
+	hold := false
+	switch n, ranked := change["priority"].(int); {
+	case !ranked:
+	case n == l.priority():
+		delete(change, "priority")
+	case n == 0:
+		if err := mayHold(l); err != nil {
+			return err
+		}
+		hold = true
+		delete(change, "priority")
+	case n > usualPriority+math.MinInt32: // as it is shown
+		change["priority"] = n - usualPriority
+	}
+	job := strconv.Itoa(l.ID)
+	if len(change) > 0 {
+		keys, err := json.Marshal(change) // JSON is YAML
+		if err != nil {
+			return err
+		}
+		if _, err = api.EditsOf(c).Edit(ctx, job, api.SeenJob{}, api.Edit{Keys: string(keys)}); err != nil {
+			return err
+		}
+	}
+	if !hold {
+		return nil
+	}
+	_, err := c.Pause(ctx, job)
+	return err
 }
 
 // valueOf makes the value of a key of jobs from that of scontrol.
@@ -222,8 +251,9 @@ func valueOf(name, value string) (any, error) {
 		if err != nil {
 			return nil, term.Usagef("scontrol update: %s=%s, want a number", name, term.ShellWord(value))
 		}
-		if keysOf[name] == "priority" && n > usualPriority-1<<31 { // as it is shown
-			n -= usualPriority
+		if keysOf[name] == "priority" && n > math.MaxUint32 {
+			return nil, term.Usagef("scontrol update: Priority=%d, want at most %d, or 0 to hold the job", n,
+				math.MaxUint32)
 		}
 		return n, nil
 	case "after":

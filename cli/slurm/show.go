@@ -46,13 +46,11 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 	if err != nil {
 		return err
 	}
-	lines, err := (&which{jobs: jobs, wide: true, all: true}).find(cmd.Context(), c)
-	if err != nil {
-		return err
+	lines, missing := (&which{jobs: jobs, wide: true, all: true}).find(cmd.Context(), c)
+	if missing != nil && len(lines) == 0 {
+		return missing
 	}
-	if err := withPaths(cmd.Context(), c, lines); err != nil {
-		return err
-	}
+	wrong := withPaths(cmd.Context(), c, lines, len(jobs) > 0)
 	if len(lines) == 0 {
 		return term.WriteText(cmd.OutOrStdout(), "No jobs in the system\n")
 	}
@@ -67,18 +65,28 @@ func (f *controlFlags) showJobs(cmd *cobra.Command, c *api.Client, numbers []str
 			b.WriteByte('\n')
 		}
 	}
-	return term.WriteText(cmd.OutOrStdout(), b.String())
+	return errors.Join(term.WriteText(cmd.OutOrStdout(), b.String()), missing, wrong)
 }
 
-// withPaths adds to jobs what lists do not have of them. Jobs that are gone meanwhile stay without.
-func withPaths(ctx context.Context, c *api.Client, lines []line) error {
-	wrong := make([]error, len(lines))
-	sideBySide(len(lines), func(i int) {
+// mostAsked is about how many jobs that no one named it is asked one by one.
+const mostAsked = 100
+
+// withPaths adds to jobs what lists do not have of them: of all if they are named, else of the last that are not done.
+// Jobs that are gone meanwhile stay without, and those of which it cannot be had, which is an error.
+func withPaths(ctx context.Context, c *api.Client, lines []line, named bool) error {
+	var asked []*line
+	for i := len(lines) - 1; i >= 0; i-- {
+		if named || lines[i].State != "done" && len(asked) < mostAsked {
+			asked = append(asked, &lines[i])
+		}
+	}
+	wrong := make([]error, len(asked))
+	sideBySide(len(asked), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		doc, err := c.Job(ctx, strconv.Itoa(lines[i].ID))
-		if lines[i].Paths = doc.Paths; !errors.Is(err, api.ErrNoJob) {
+		doc, err := c.Job(ctx, strconv.Itoa(asked[i].ID))
+		if asked[i].Paths = doc.Paths; !errors.Is(err, api.ErrNoJob) {
 			wrong[i] = err
 		}
 	})
