@@ -41,26 +41,28 @@ func (s *Site) Signal(job sched.JobID, attempt int32, in api.Signal) error {
 	if err != nil {
 		return err
 	}
-	if sig == order.SaveSignal() {
-		if err := dir.NoteSignal(); err != nil {
-			return err
+	reached, err := send(to, sig)
+	if reached && sig == order.SaveSignal() {
+		if unnoted := dir.NoteSignal(); unnoted != nil { // the job may be asked once more as it requeues itself
+			s.m.o.Log.Warn("that a job was asked to save is not noted", "job", job, "error", unnoted)
 		}
 	}
-	return send(to, sig)
+	return err
 }
 
-// send sends a signal to processes, of which one at least is to live.
-func send(to []procs.Member, sig syscall.Signal) (err error) {
-	reached := false
+// send sends a signal to processes, and reports whether it reached one; that none lives is an error.
+func send(to []procs.Member, sig syscall.Signal) (reached bool, err error) {
+	alive := false
 	for i := range to {
 		ended, failed := to[i].Signal(sig)
 		err = errors.Join(err, failed)
-		reached = reached || !ended
+		alive = alive || !ended
+		reached = reached || !ended && failed == nil
 	}
-	if !reached {
-		return fmt.Errorf("%w: no process to send it to", api.ErrRefused)
+	if !alive {
+		err = fmt.Errorf("%w: no process to send it to", api.ErrRefused)
 	}
-	return err
+	return reached, err
 }
 
 // addressees are those of a job's processes to which a signal goes, by api.Signal.To.

@@ -35,6 +35,7 @@ type attempt struct {
 	since   time.Time              // nothing of it happened before
 	mark    procs.Mark             // all its processes started later; no moment = that is not known
 	why     sched.Outcome          // why it is stopped; set before stopped is closed
+	again   bool                   // it is stopped as its job was requeued; set as well
 	stopped chan struct{}          // closed once it is to be stopped
 	readied chan struct{}          // closed once it posted, after that, that all is saved
 	spec    *sched.JobSpec         // of its job, as it was when timing was set; of the engine's goroutine
@@ -67,6 +68,7 @@ type report struct {
 func (a *attempt) stop(why sched.Outcome) {
 	if !isClosed(a.stopped) {
 		a.why = why
+		a.again = int(a.job) < len(a.d.view.Jobs) && a.d.view.Jobs[a.job].Requeued
 		close(a.stopped)
 	}
 }
@@ -227,7 +229,11 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 		case <-stopped:
 			stopped, readied = nil, a.readied
 			failpoint.Here("stop.before")
-			_ = conn.Stop() // if the shim is gone, the attempt is over
+			stop := conn.Stop
+			if a.again {
+				stop = conn.Requeue
+			}
+			_ = stop() // if the shim is gone, the attempt is over
 			failpoint.Here("stop.after")
 		case <-readied:
 			readied = nil

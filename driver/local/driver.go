@@ -437,8 +437,9 @@ func (d *Driver) isDone(job sched.JobID) bool {
 func (d *Driver) start(a *sched.Action) {
 	lease, err := d.ports.Take()
 	var o *shim.Order
+	var unlink func() []string
 	if err == nil {
-		o, err = d.order(a, lease)
+		o, unlink, err = d.order(a, lease)
 	}
 	if why := d.o.Hold(); why != "" {
 		err = errors.New(why)
@@ -457,16 +458,17 @@ func (d *Driver) start(a *sched.Action) {
 	}
 	at := d.begin(a.Job, o, len(a.GPUs), int(a.Batch))
 	at.lease = lease
-	d.work.Go(func() { at.run(o) })
+	d.work.Go(func() { at.run(at.unlinked(o, unlink)) })
 }
 
-// order is what the driver orders of the shim of an attempt.
-func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error) {
+// order is what the driver orders of the shim of an attempt. In a copy of its tree, unlink returns the command with
+// what links name, in place of that of the order: it waits for the user's file systems.
+func (d *Driver) order(a *sched.Action, lease *ports.Lease) (o *shim.Order, unlink func() []string, err error) {
 	t, err := task.DecodeTask(d.view.Jobs[a.Job].Spec.Task)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command,
+	o = &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command,
 		Dir: t.Dir, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup,
 		Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern, MaxOutput: t.MaxOutput,
 		Terminal: t.Terminal}
@@ -488,17 +490,18 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (*shim.Order, error)
 	if err == nil {
 		t.Command, o.Modules, err = scripted(o.State, &t)
 	}
+	launched := func(command []string) []string {
+		return t.Launched(replaced(command, o.Env), len(held), strconv.Itoa(lease.First))
+	}
 	if err == nil && t.Tree.Sum != "" {
 		var root string
 		if root, err = o.State.KeptTree(t.Tree.Sum); err == nil {
 			o.Dir, t.Command, err = t.Moved(t.Command, root)
 		}
-		if err == nil {
-			t.Command = unlinked(&t, t.Command, o.Dir, root)
-		}
+		unlink = func() []string { return launched(unlinked(&t, t.Command, o.Dir, root)) }
 	}
-	o.Command = t.Launched(replaced(t.Command, o.Env), len(held), strconv.Itoa(lease.First))
-	return o, err
+	o.Command = launched(t.Command)
+	return o, unlink, err
 }
 
 // scripted returns the command of a task with the copy of its script, if it runs one, and in which folder Python is to

@@ -134,11 +134,11 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	a.up, a.adopted, a.since = j.Up, j.Up, d.o.Origin
 	a.retime() // what was changed last its shim may not have heard
 	if j.Attempt == sched.Stopping {
-		a.why = sched.Preempted
+		why := sched.Preempted
 		if j.Cancel {
-			a.why = sched.Cancelled
+			why = sched.Cancelled
 		}
-		close(a.stopped)
+		a.stop(why)
 	}
 	if end := a.howEnded(); end != nil && end.past() && a.gone() { // else it is swept first
 		return d.missed(a, end)

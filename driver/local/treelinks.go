@@ -5,9 +5,35 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/driver/local/shim"
 )
+
+// unlinkTime is how long links of a user are followed: they may lead to a server that is away.
+const unlinkTime = 10 * time.Second
+
+// unlinked returns an order with the command that unlink returns, if that is not nil and returns in time; else as it
+// is.
+func (a *attempt) unlinked(o *shim.Order, unlink func() []string) *shim.Order {
+	if unlink == nil {
+		return o
+	}
+	found := make(chan []string, 1)
+	go func() { found <- unlink() }() // nothing ends it
+	select {
+	case command := <-found:
+		other := *o // who has the order reads it
+		other.Command = command
+		return &other
+	case <-time.After(unlinkTime):
+		a.d.o.Log.Warn("links are not followed into the copy of a working tree: no answer", "job", a.job)
+	case <-a.stopped:
+	case <-a.d.quit:
+	}
+	return o
+}
 
 // unlinked returns the command of a task that runs in dir, in a copy of its tree, with its program and script by their
 // places in the copy where links lead from their paths into the original.

@@ -45,14 +45,16 @@ func TestContract(t *testing.T) {
 		}
 		return on(p)
 	}}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
-	hosts := make(chan *host.Host, 1)
-	var site leading
+	type led struct {
+		host   *host.Host
+		leader string
+	}
+	hosts := make(chan led, 1)
 	r.serve(func(o *controller.ServeOptions) {
 		o.Host = func(h *host.Host, leader string) {
-			site.leader = leader
-			hosts <- h
+			hosts <- led{h, leader}
 		}
-		o.Elect, o.Lease = true, 15*time.Second
+		o.Elect, o.Lease = true, time.Hour // it is not lost, however slow the machine
 	})
 	r.create(r.job("train", 2))
 	r.until("train", v1alpha1.Running)
@@ -65,7 +67,8 @@ func TestContract(t *testing.T) {
 	})
 	r.create(r.job("wide", 8))
 	r.until("wide", v1alpha1.Pending)
-	h := <-hosts
+	first := <-hosts
+	h, site := first.host, leading{leader: first.leader}
 	var lease coordinationv1.Lease
 	must(t, r.api.Get(t.Context(), client.ObjectKey{Namespace: "trainyard", Name: "trainyard"}, &lease))
 	eventually(t, "the host knows all jobs", func() (all bool) {

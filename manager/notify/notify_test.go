@@ -3,8 +3,10 @@ package notify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -491,11 +493,38 @@ func TestLastWords(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "say: exit status 3: no such host") {
 		t.Errorf("%v", err)
 	}
-	var e ending
-	for range 100 {
-		_, _ = e.Write([]byte(strings.Repeat("\u00e9", 100)))
+	cmd := command(t.Context(), "", nil, nil, path)
+	said := cmd.Stderr.(*os.File)
+	if _, err := said.WriteString("a\n" + strings.Repeat("\u00e9", mostEnding)); err != nil {
+		t.Fatal(err)
 	}
-	if line := e.line(); len(e.text) > mostEnding || len(line) > mostLine+3 || !utf8.ValidString(line) {
-		t.Errorf("%d bytes, line %q", len(e.text), line)
+	if line := lastWords(cmd); len(line) < mostLine-1 || len(line) > mostLine+3 || !utf8.ValidString(line) {
+		t.Errorf("line %q", line)
+	}
+	if _, err := os.Stat(said.Name()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want no file left", err)
+	}
+}
+
+// Ensure that a program that delivers in a process which it leaves behind may write errors there.
+func TestDeliversBehind(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sendmail")
+	writeProgram(t, path, "#!/bin/sh\ncd "+dir+"\n"+
+		"{ until [ -e go ]; do sleep 0.02; done; echo delivers >&2; touch done; } </dev/null >/dev/null &\n")
+	if err := ran(t.Context(), command(t.Context(), "", os.Environ(), nil, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing is delivered")
+		}
 	}
 }

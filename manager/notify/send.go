@@ -65,7 +65,11 @@ func program(ctx context.Context, dir string, env []string, input []byte, name s
 func command(ctx context.Context, dir string, env []string, input []byte, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, env, bytes.NewReader(input), time.Second
-	cmd.Stderr = new(ending)
+	// no pipe: what it leaves behind may write there for as long as it lives
+	if said, err := os.CreateTemp("", "trainyard-notice-"); err == nil {
+		_ = os.Remove(said.Name())
+		cmd.Stderr = said
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd
@@ -74,39 +78,39 @@ func command(ctx context.Context, dir string, env []string, input []byte, name s
 // ran runs a command. What it left behind that may write still is no error.
 func ran(ctx context.Context, cmd *exec.Cmd) error {
 	err := cmd.Run()
+	words := lastWords(cmd)
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success() && ctx.Err() == nil {
 		return nil
 	}
 	if ctx.Err() != nil {
 		err = errors.Join(err, ctx.Err())
 	}
-	if said, is := cmd.Stderr.(*ending); is && said.line() != "" {
-		return fmt.Errorf("%s: %w: %s", cmd.Args[0], err, said.line())
+	if words != "" {
+		return fmt.Errorf("%s: %w: %s", cmd.Args[0], err, words)
 	}
 	return fmt.Errorf("%s: %w", cmd.Args[0], err)
 }
 
-// ending keeps the end of what is written to it.
-type ending struct{ text []byte }
-
-// Bytes of it that are kept, and that a line of it may have.
+// Bytes of what a program wrote that are read, and that a line of it may have.
 const (
 	mostEnding = 4096
 	mostLine   = 300
 )
 
-// Write keeps the last bytes.
-func (e *ending) Write(b []byte) (int, error) {
-	e.text = append(e.text, b...)
-	if over := len(e.text) - mostEnding; over > 0 {
-		e.text = append(e.text[:0], e.text[over:]...)
+// lastWords closes the file to which a program wrote errors, and returns the last line with something in it, as far as
+// it is text.
+func lastWords(cmd *exec.Cmd) string {
+	said, is := cmd.Stderr.(*os.File)
+	if !is {
+		return ""
 	}
-	return len(b), nil
-}
-
-// line is the last line with something in it, as far as it is text.
-func (e *ending) line() string {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(e.text), "?"))
+	defer said.Close()
+	info, err := said.Stat()
+	if err != nil {
+		return ""
+	}
+	b, _ := io.ReadAll(io.NewSectionReader(said, max(0, info.Size()-mostEnding), mostEnding))
+	text := strings.TrimSpace(strings.ToValidUTF8(string(b), "?"))
 	text = oneLine(text[strings.LastIndexByte(text, '\n')+1:])
 	if len(text) > mostLine {
 		text = strings.ToValidUTF8(text[:mostLine], "") + "..."

@@ -17,8 +17,11 @@ const (
 	mostPatience = 2 * time.Second
 	firstLook    = 5 * time.Millisecond // between looks, which become rarer
 	lastLook     = 250 * time.Millisecond
-	lookShare    = 4 // a look that takes long is followed by so many times as long without one
-	mostNamed    = 16
+	// ownPatience is how long a job that was sent the signal that asks it to save, and was requeued then, has to end by
+	// itself. It is less than local.forceAfter: so much later than the grace it may end.
+	ownPatience = 4 * time.Second
+	lookShare   = 4 // a look that takes long is followed by so many times as long without one
+	mostNamed   = 16
 )
 
 // mostNewborn is the age from which on a process is taken to run what it was forked to run. Between fork and exec it
@@ -34,6 +37,7 @@ type asking struct {
 	sig   syscall.Signal
 	main  int // pid of the process that was started
 	over  *Over
+	from  time.Time // since when the grace counts
 	ready *readiness
 
 	looks   int
@@ -64,9 +68,9 @@ func identityOf(m *procs.Member) identity { return identity{m.PID, m.Start} }
 
 func newAsking(s *shim, group *procs.Group, main int, over *Over) *asking {
 	return &asking{shim: s, order: s.order, group: group, sig: s.order.SaveSignal(), main: main, over: over,
-		ready: newReadiness(s, over.StopAsked), seen: make(map[identity]int), asked: make(map[identity]notice),
-		held: make(map[identity]bool), freed: make(map[identity]bool), refused: make(map[identity]bool),
-		known: make(map[identity]map[string]string), family: newFamily(nil)}
+		from: over.StopAsked, ready: newReadiness(s, over.StopAsked), seen: make(map[identity]int),
+		asked: make(map[identity]notice), held: make(map[identity]bool), freed: make(map[identity]bool),
+		refused: make(map[identity]bool), known: make(map[identity]map[string]string), family: newFamily(nil)}
 }
 
 // patience is mostPatience, or less where the grace is short.
@@ -93,7 +97,7 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 		if a.over.Ready.IsZero() && a.ready.now() {
 			a.over.Ready = time.Now()
 		}
-		end := a.over.StopAsked.Add(a.grace())
+		end := a.from.Add(a.grace())
 		if last := a.over.Ready.Add(a.patience()); !a.over.Ready.IsZero() && last.Before(end) {
 			end = last
 		}
@@ -109,23 +113,37 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 	}
 }
 
-// endsByWarning waits half of the grace for the job's process to end where it was warned, or sent the signal that asks
-// it to save, less than the grace ago, and reports whether it did. Often it is this process that has its job requeued
-// then: the same signal once more would have it do so again, in the middle of what it does to save.
+// endsByWarning waits for the job's process to end before it is asked, and reports whether it did: half of the grace
+// where it was warned less than the grace ago, and a moment where it was sent the signal that asks it to save so lately
+// and requeued since. Often it is this process that has its job requeued then: the same signal once more would have it
+// do so again, in the middle of what it does to save. After such a moment in vain it has all of its grace.
 func (a *asking) endsByWarning(done <-chan struct{}) bool {
-	warned := a.over.Warned
-	if sent := a.shim.dir.signalled(); sent.After(warned) {
-		warned = sent
+	var wait time.Duration
+	grace := a.grace()
+	lately := func(at time.Time) bool { // no clock that was set back makes it so
+		ago := time.Since(at)
+		return ago >= 0 && ago < grace
 	}
-	if warned.IsZero() || a.over.TimedOut || time.Since(warned) >= a.grace() {
+	requeued := false
+	switch {
+	case a.over.TimedOut:
+	case lately(a.over.Warned):
+		wait = grace / 2
+	case a.shim.wasRequeued() && lately(a.shim.dir.signalled()):
+		wait, requeued = min(ownPatience, grace/2), true
+	}
+	if wait == 0 {
 		return false
 	}
 	select {
 	case <-done:
 		return true
-	case <-time.After(a.grace() / 2):
-		return false
+	case <-time.After(wait):
 	}
+	if requeued {
+		a.from = time.Now()
+	}
+	return false
 }
 
 // look finds out who is there, asks those whose turn it is, and returns how many are left.

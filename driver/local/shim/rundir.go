@@ -59,7 +59,7 @@ func (s State) Checkpoint(job int32) string { return filepath.Join(s.Job(job), "
 // Output returns the file to which the job writes.
 func (r RunDir) Output() string { return filepath.Join(string(r), "output.log") }
 
-// NoteSignal notes that the job is about to be sent the signal that asks it to save.
+// NoteSignal notes that the job was sent the signal that asks it to save.
 func (r RunDir) NoteSignal() error { return os.WriteFile(r.file("signalled"), []byte("\n"), 0o600) }
 
 // signalled is when that was noted last; zero = never.

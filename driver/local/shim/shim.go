@@ -122,6 +122,8 @@ type shim struct {
 	changed chan struct{} // closed when one of these changes
 	stop    chan struct{} // closed when the attempt is to end
 
+	requeued bool // the attempt is to end as its job was requeued; set before stop is closed
+
 	terminal *terminal // nil = the job has none
 }
 

@@ -81,7 +81,7 @@ func TestStopAfterSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, next := range []func() error{
-		func() error { return os.WriteFile(dir+"/go", nil, 0o600) }, conn.Stop,
+		func() error { return os.WriteFile(dir+"/go", nil, 0o600) }, conn.Requeue,
 		func() error { return os.WriteFile(dir+"/stopped", nil, 0o600) },
 	} {
 		if err := next(); err != nil {
@@ -93,6 +93,37 @@ func TestStopAfterSignal(t *testing.T) {
 	if over.Code != 7 || !over.Stopped || string(out) != "signal\n" || err != nil {
 		t.Errorf("code %d, stopped %v, wrote %q, %v, want 7 of a stop after one signal", over.Code, over.Stopped, out,
 			err)
+	}
+}
+
+// Ensure that a job which its user had save is given a moment before it is asked only where it was requeued lately, and
+// all of its grace once it is asked.
+func TestGraceAfterSignal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		requeued, noted bool
+		ago             time.Duration
+		waits           bool
+	}{
+		"requeued": {true, true, 0, true}, "stopped by others": {false, true, 0, false},
+		"requeued by others": {true, false, 0, false}, "long ago": {true, true, time.Hour, false},
+		"a clock was set back": {true, true, -time.Hour, false},
+	} {
+		dir, asked := RunDir(t.TempDir()), time.Now()
+		s := &shim{dir: dir, requeued: c.requeued, times: task.Times{Grace: time.Minute}}
+		if c.noted {
+			if err := dir.NoteSignal(); err != nil {
+				t.Fatal(err)
+			}
+			at := asked.Add(-c.ago)
+			if err := os.Chtimes(dir.file("signalled"), at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := &asking{shim: s, from: asked, over: &Over{StopAsked: asked}}
+		if a.endsByWarning(nil) || a.from.After(asked) != c.waits || c.waits && a.from.Sub(asked) < ownPatience {
+			t.Errorf("%s: the grace counts from %v after the stop, want a wait %v", name, a.from.Sub(asked), c.waits)
+		}
 	}
 }
 

@@ -20,10 +20,12 @@ import (
 
 // say is a line from a manager to a shim.
 type say struct {
-	Epoch int64  `json:"epoch"`           // of the manager
-	Of    string `json:"of,omitempty"`    // job and attempt that it is about, see Order.name; "" = whoever hears it
-	Stop  bool   `json:"stop,omitempty"`  // end the attempt; else only hear of it
-	Ready bool   `json:"ready,omitempty"` // the job, asked to end, said to the manager that all is saved
+	Epoch int64  `json:"epoch"`          // of the manager
+	Of    string `json:"of,omitempty"`   // job and attempt that it is about, see Order.name; "" = whoever hears it
+	Stop  bool   `json:"stop,omitempty"` // end the attempt; else only hear of it
+	// Requeued says of Stop that the job was requeued, as it often asks itself
+	Requeued bool `json:"requeued,omitempty"`
+	Ready    bool `json:"ready,omitempty"` // the job, asked to end, said to the manager that all is saved
 	// Times hold from now on in place of those of the order.
 	Times *task.Times `json:"times,omitempty"`
 }
@@ -194,10 +196,18 @@ func (s *shim) obey(order say) (refused string) {
 		select {
 		case <-s.stop:
 		default:
+			s.requeued = order.Requeued
 			close(s.stop)
 		}
 	}
 	return ""
+}
+
+// wasRequeued reports whether the attempt is to end because its job was requeued.
+func (s *shim) wasRequeued() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requeued
 }
 
 // saidReady reports whether a manager has passed on that the job says that all is saved.
@@ -285,6 +295,9 @@ func Dial(dir RunDir, epoch int64) (*Conn, error) {
 
 // Stop has the attempt ended: SIGTERM, the grace, SIGKILL. Asked again, it says nothing new.
 func (c *Conn) Stop() error { return c.send(say{Stop: true}) }
+
+// Requeue is Stop for a job that was requeued while it ran.
+func (c *Conn) Requeue() error { return c.send(say{Stop: true, Requeued: true}) }
 
 // Ready passes on that the job, which was asked to end, says that all is saved.
 func (c *Conn) Ready() error { return c.send(say{Ready: true}) }

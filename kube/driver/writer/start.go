@@ -95,7 +95,7 @@ func (o *Objects) createPods(ctx context.Context, a *Attempt, tj *v1alpha1.Train
 func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object,
 ) (there client.Object, old bool, err error) {
 	kind := kindOf(want)
-	err = o.write(ctx, want, func(ctx context.Context) error {
+	err = o.write(ctx, want, "made", func(ctx context.Context) error {
 		there = want.DeepCopyObject().(client.Object)
 		made := o.o.Client.Create(ctx, there)
 		if old = apierrors.IsAlreadyExists(made); !old {
@@ -120,10 +120,10 @@ func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object,
 }
 
 // write makes a call about an object until it succeeds, fails for good, or a webhook is away for too long that is asked
-// about it.
-func (o *Objects) write(ctx context.Context, about client.Object, call func(ctx context.Context) error) error {
+// about it. What is done about it, such as made or bound, is for the reason.
+func (o *Objects) write(ctx context.Context, about client.Object, done string, call func(context.Context) error) error {
 	var hooks patience
-	return o.writers.Write(ctx, func(ctx context.Context) error { return hooks.end(call(ctx), about) })
+	return o.writers.Write(ctx, func(ctx context.Context) error { return hooks.end(call(ctx), about, done) })
 }
 
 // note notes that an object is ours.
@@ -149,7 +149,7 @@ func (o *Objects) createClaim(ctx context.Context, a *Attempt, c Claim,
 ) (*resourcev1.ResourceClaim, error) {
 	want := a.claimObject(c, tj, o.o.DeviceClass)
 	if c.slot {
-		return nil, o.write(ctx, want, func(ctx context.Context) error { return o.joinClaim(ctx, a, c, tj) })
+		return nil, o.write(ctx, want, "shared", func(ctx context.Context) error { return o.joinClaim(ctx, a, c, tj) })
 	}
 	made, _, err := o.create(ctx, a, want)
 	if err != nil {
@@ -192,7 +192,7 @@ func (o *Objects) allocate(ctx context.Context, a *Attempt, r int, p *corev1.Pod
 	for _, c := range a.Claims(r) {
 		known := made[c.Name]
 		about := &resourcev1.ResourceClaim{ObjectMeta: observer.MetaOf(a.Within(c.Name))}
-		err := o.write(ctx, about, func(ctx context.Context) error {
+		err := o.write(ctx, about, "allocated", func(ctx context.Context) error {
 			there := known
 			known = nil // if it is not that any more, the next try asks
 			return o.allocateClaim(ctx, a, r, c, p, there)
@@ -201,7 +201,7 @@ func (o *Objects) allocate(ctx context.Context, a *Attempt, r int, p *corev1.Pod
 			return err
 		}
 	}
-	return o.write(ctx, p, func(ctx context.Context) error { return o.bind(ctx, p, a.Ranks[r].NodeName) })
+	return o.write(ctx, p, "bound", func(ctx context.Context) error { return o.bind(ctx, p, a.Ranks[r].NodeName) })
 }
 
 // bind binds a pod to a node.

@@ -64,7 +64,7 @@ func refusal(err error, o client.Object) error {
 	if err == nil || Transient(err) {
 		return err
 	}
-	return cannotBeMade(err, o)
+	return cannotBe("made", err, o)
 }
 
 // awayTime is how long a start waits for a webhook that does not answer. Its GPUs go to others then.
@@ -73,21 +73,22 @@ const awayTime = 30 * time.Second
 // patience is since when a webhook that is asked about an object does not answer; zero: it does, or none is.
 type patience time.Time
 
-// end is the error of a try, which is one for good once a webhook is away for too long.
-func (p *patience) end(err error, o client.Object) error {
+// end is the error of a try to do something about an object, such as made or bound: one for good once a webhook is
+// away for too long.
+func (p *patience) end(err error, o client.Object, done string) error {
 	switch since := time.Time(*p); {
 	case err == nil || !strings.Contains(err.Error(), "failed calling webhook"):
 		*p = patience{}
 	case since.IsZero():
 		*p = patience(time.Now())
 	case time.Since(since) >= awayTime:
-		return cannotBeMade(err, o)
+		return cannotBe(done, err, o)
 	}
 	return err
 }
 
-func cannotBeMade(err error, o client.Object) error {
-	return Fatal(fmt.Errorf("%s %s cannot be made: %w", kindOf(o), o.GetName(), err))
+func cannotBe(done string, err error, o client.Object) error {
+	return Fatal(fmt.Errorf("%s %s cannot be %s: %w", kindOf(o), o.GetName(), done, err))
 }
 
 func kindOf(o client.Object) string {
