@@ -296,7 +296,7 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 		Devices:  m.o.Devices, Known: known(s),
 		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Report: m.o.Report,
 		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Ports: m.o.Ports, Machine: m.o.Machine,
-		Log: m.o.Log})
+		Log: m.o.Log, Peak: func(id sched.JobID) float32 { return m.recorder.Of(id).PeakGB }})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type Variables struct {
 	Checkpoint string   // folder; "" = the process gets none
 	Grace      time.Duration
 	Config     sched.Config // the batch size that was decided, if it was, and whether others have its GPUs
-	GPUMemGB   float32      // that the job states, of each GPU; 0 = it states none
+	GPUMemGB   float32      // of each GPU, that the job is to keep to where it shares; 0 = no bound
 }
 
 // Environment returns what t says as NAME=VALUE.

@@ -51,6 +51,9 @@ type Options struct {
 	// Hold says why no job may be started at present; "" = they may. It is called by the engine's goroutine, and by the
 	// one inside Next. nil: they may always.
 	Hold func() string
+	// Peak returns the most memory, in GB, that a job was measured to have on one GPU; 0 = it was not. It is called by
+	// the engine's goroutine. nil: no one knows.
+	Peak func(sched.JobID) float32
 	// Ports is where the processes of an attempt meet: each has a lease of its own; zero = ports.Default
 	Ports ports.Range
 	// Machine is what jobs share apart from devices; zero = it is not counted
@@ -461,6 +464,15 @@ func (d *Driver) start(a *sched.Action) {
 	d.work.Go(func() { at.run(at.unlinked(o, unlink)) })
 }
 
+// memory returns how much memory of each GPU a job is given that states so much, in GB: what it was measured to have,
+// by which it shares, where that is more.
+func (o *Options) memory(id sched.JobID, stated float32) float32 {
+	if stated == 0 || o.Peak == nil {
+		return stated
+	}
+	return max(stated, o.Peak(id))
+}
+
 // order is what the driver orders of the shim of an attempt. In a copy of its tree, unlink returns the command with
 // what links name, in place of that of the order: it waits for the user's file systems.
 func (d *Driver) order(a *sched.Action, lease *ports.Lease) (o *shim.Order, unlink func() []string, err error) {
@@ -485,8 +497,8 @@ func (d *Driver) order(a *sched.Action, lease *ports.Lease) (o *shim.Order, unli
 	o.Times = t.Times().Of(o.Ran)
 	spec := d.view.Jobs[a.Job].Spec
 	o.Output, o.Limits = userOutput(&t, a, spec), resources(&t, spec, len(a.GPUs))
-	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs, spec.GPUMemGB,
-		spec.Ties.Array})
+	o.Env, err = environment(o, &reported, t, held, &surrounding{d.o.Devices, lease, spec.CPUs,
+		d.o.memory(a.Job, spec.GPUMemGB), spec.Ties.Array})
 	if err == nil {
 		t.Command, o.Modules, err = scripted(o.State, &t)
 	}

@@ -43,7 +43,7 @@ type surrounding struct {
 	devices device.Backend
 	lease   *ports.Lease
 	cpus    float32 // per GPU that its job asks for; 0 = unknown
-	memGB   float32 // of each GPU, that its job states; 0 = unknown
+	memGB   float32 // of each GPU, that its job is to keep to; 0 = no bound
 	array   sched.Array
 }
 

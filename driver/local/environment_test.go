@@ -48,6 +48,7 @@ func TestEnvironment(t *testing.T) {
 	dir := folder(t)
 	d := open(t, dir, 1, 3, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(2), GPUMemGB: 1.5,
 		Share: sched.ShareAllow, Task: job.Encode()}})
+	d.o.Peak = func(sched.JobID) float32 { return 1.75 } // measured, which counts where it is more
 	t.Cleanup(d.Close)
 	h := take(t, d, sched.View{})
 	h.arrivals(1)
@@ -66,7 +67,7 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_RUN_DIR":        filepath.Join(dir, "jobs", "0", "2"),
 		"TRAINYARD_RESUME":         "1", "TRAINYARD_GRACE_SECONDS": "45", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "35",
 		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_BATCH_ACCUM": "3",
-		"TRAINYARD_LR_SCALE": "0.5", "TRAINYARD_GPU_MEMORY_MIB": "1536",
+		"TRAINYARD_LR_SCALE": "0.5", "TRAINYARD_GPU_MEMORY_MIB": "1792",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"],
 		"PET_NPROC_PER_NODE": "2", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": env["MASTER_PORT"],
 		"TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"], "TRAINYARD_PORTS": portsFrom(env["MASTER_PORT"]),
