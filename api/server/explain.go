@@ -34,7 +34,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 		System: x.System, Unit: x.Unit, Job: int(e.Job),
 		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free),
 		Ordered: d.Order != nil,
-		Waited:  x.waited(d), Chosen: []api.Chosen{}, Refused: []api.Chosen{}, Figures: figures(d.Facts)}
+		Waited:  x.waited(d), Chosen: []api.Chosen{}, Refused: []api.Chosen{}, Figures: x.figures(d.Facts)}
 	if e.Job != sched.None {
 		doc.Name = x.View.Job(e.Job).Spec.Name
 	}

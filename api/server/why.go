@@ -133,7 +133,7 @@ func (x *whyWriter) why(job api.Job) api.Why {
 	a, w := x.a, &x.a.Waiting
 	doc := api.Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(),
 		Ahead:    x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
-		AheadAll: len(w.Ahead), Remedies: []api.Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
+		AheadAll: len(w.Ahead), Remedies: []api.Remedy{}, Figures: x.figures(a.Facts), Hurried: a.Hurried}
 	for _, id := range w.Ahead {
 		r := x.View.Job(id).Spec.GPUs
 		doc.AheadGPU += int(r.Want)
@@ -218,10 +218,11 @@ func (x *whyWriter) list(ids []sched.JobID) []api.Ahead {
 	return docs
 }
 
-func figures(facts []sched.Fact) []api.Figure {
+func (x *whyWriter) figures(facts []sched.Fact) []api.Figure {
 	docs := make([]api.Figure, len(facts))
 	for i, f := range facts {
 		docs[i] = figure(f)
+		docs[i].Text = x.Fact(f.Text)
 	}
 	return docs
 }

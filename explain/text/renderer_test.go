@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -280,5 +281,23 @@ func TestEveryCode(t *testing.T) {
 	}
 	if b.String() != string(golden) {
 		t.Errorf("testdata/codes.txt is not what is said:\n%s", b.String())
+	}
+}
+
+// Ensure that a job without a figure of its memory hears what gives it one where it runs.
+func TestFact(t *testing.T) {
+	machine, cluster := text.Machine("GPU"), text.Cluster()
+	for _, c := range []struct {
+		words *text.Vocabulary
+		want  string
+	}{
+		{&machine, "state gpu_memory_gb, or let it run for 10 minutes"}, {&cluster, "state sharing.memoryGiB"},
+	} {
+		if got := c.words.Fact("bert: " + footprint.Missing); got != "bert: "+footprint.Missing+": "+c.want {
+			t.Errorf("%q", got)
+		}
+		if got := c.words.Fact("20 GB, stated"); got != "20 GB, stated" {
+			t.Errorf("%q", got)
+		}
 	}
 }

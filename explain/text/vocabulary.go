@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -15,6 +16,7 @@ type Vocabulary struct {
 	Unit  string // what jobs hold: GPU or slot
 	Owner string // of jobs: user or namespace
 
+	figure  string // what gives a job a figure of its memory
 	phrases map[phrase]string
 	job     func(v *sched.View, id sched.JobID) string
 	joined  func(words []string, more int) string // a list, of which more are left out
@@ -42,7 +44,7 @@ const (
 // Machine is the vocabulary of one machine, whose jobs hold so-called units. Sentences show users which command helps.
 func Machine(unit string) Vocabulary {
 	return Vocabulary{Unit: unit, Owner: "user", phrases: machinePhrases, job: numbered, joined: andMore,
-		clock: shortClock, are: isFree}
+		figure: "state gpu_memory_gb, or let it run for 10 minutes", clock: shortClock, are: isFree}
 }
 
 var machinePhrases = map[phrase]string{
@@ -80,7 +82,7 @@ var machinePhrases = map[phrase]string{
 // its numbers.
 func Cluster() Vocabulary {
 	return Vocabulary{Unit: "GPU", Owner: "namespace", phrases: clusterPhrases, job: Title, joined: commaMore,
-		clock: Clock, are: areFree, done: true}
+		figure: "state sharing.memoryGiB", clock: Clock, are: areFree, done: true}
 }
 
 var clusterPhrases = map[phrase]string{
@@ -122,6 +124,11 @@ func (y *Vocabulary) template(c explain.Code, cases ...string) (template string,
 		}
 	}
 	return "", false
+}
+
+// Fact returns the text of a fact, with what its reader may do about it.
+func (y *Vocabulary) Fact(text string) string {
+	return strings.ReplaceAll(text, footprint.Missing, footprint.Missing+": "+y.figure)
 }
 
 // units counts units.

@@ -27,6 +27,10 @@ const (
 	Alike           // of jobs alike that finished
 )
 
+// Missing says what a job lacks that might share GPUs by figures: one is Unknown. What gives it one depends on where it
+// runs.
+const Missing = "its GPU memory is neither stated nor learned"
+
 // String returns the word of a known source.
 func (s Source) String() string {
 	return [...]string{"unknown", "stated", "measured", "measured of jobs alike"}[s]

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/model/footprint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -159,15 +160,12 @@ func (d *Company) unwilling(v *sched.View, id sched.JobID) string {
 	case int64(s.Priority) >= d.limits.Alone:
 		return "of its priority"
 	case d.Know.Peaks != nil && d.Know.memory(v, id) == 0:
-		return noFigure
+		return footprint.Missing
 	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || d.Know.memory(v, id) == 0:
 		return "model, epochs, use or memory is not given"
 	}
 	return ""
 }
-
-// noFigure says what a job lacks that might share.
-const noFigure = "its GPU memory is neither stated nor learned: state gpu_memory_gb, or let it run for 10 minutes"
 
 // spreads reports whether jobs of a model spread over their GPUs.
 func (d *Company) spreads(model string) bool {

@@ -117,6 +117,19 @@ func (d *Company) ReportBars(v *sched.View, n *Need, say func(sched.Fact)) {
 // ReportMemory says of a job that shares GPUs only by figures how much memory it is taken to have, and of the first
 // GPUs that are short of it for whom.
 func (c *Core) ReportMemory(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+	c.reportMemory(v, j, func(own, others, gpuGB float64) bool { return c.Know.Room(own+others) <= gpuGB }, say)
+}
+
+// ReportMemory is that of Core for those who find sets of GPUs: a newcomer is to leave some of their memory.
+func (d *Company) ReportMemory(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+	d.reportMemory(v, j, func(own, others, gpuGB float64) bool { return gpuGB-d.Know.Room(others) > d.Know.Room(own) },
+		say)
+}
+
+// fits reports whether a job may join others on a GPU by what they have and it has, in GB.
+type fits func(own, others, gpuGB float64) bool
+
+func (c *Core) reportMemory(v *sched.View, j sched.JobID, ok fits, say func(sched.Fact)) {
 	if c.Know.Peaks == nil || v.Jobs[j].Spec.Share == sched.ShareNever {
 		return
 	}
@@ -128,7 +141,7 @@ func (c *Core) ReportMemory(v *sched.View, j sched.JobID, say func(sched.Fact)) 
 		if len(on) == 0 || own == 0 || said == mostReported || !v.Jobs[j].Spec.Types.Has(node.Type) {
 			continue
 		}
-		if text := c.crowded(v, on, own, float64(node.GPUMemGB)); text != "" {
+		if text := c.crowded(v, on, own, float64(node.GPUMemGB), ok); text != "" {
 			said++
 			say(sched.Fact{Name: fmt.Sprintf("no-room-%d", said), Text: fmt.Sprintf("GPU %d of %s: %s",
 				g-int(v.Nodes[v.GPUs[g].Node].First), node.Name, text)})
@@ -140,25 +153,29 @@ func (c *Core) ReportMemory(v *sched.View, j sched.JobID, say func(sched.Fact)) 
 func (c *Core) figure(v *sched.View, j sched.JobID) string {
 	gb, from := c.Know.Peaks.Of(v, j)
 	if from == footprint.Unknown {
-		return noFigure
+		return footprint.Missing
 	}
 	return fmt.Sprintf("%.4g GB, %v", gb, from)
 }
 
 // crowded says why a job that has so much memory finds too little next to others; "" = it does not.
-func (c *Core) crowded(v *sched.View, on []sched.JobID, own, gpuGB float64) string {
-	all, texts := own, make([]string, len(on))
+func (c *Core) crowded(v *sched.View, on []sched.JobID, own, gpuGB float64, ok fits) string {
+	others, texts := 0.0, make([]string, len(on))
 	for i, o := range on {
 		gb := c.Know.memory(v, o)
 		if texts[i] = NameOf(v, o) + " has " + c.figure(v, o); gb == 0 {
-			return NameOf(v, o) + ": " + noFigure
+			return NameOf(v, o) + ": " + footprint.Missing
 		}
-		all += gb
+		others += gb
 	}
-	switch room := c.Know.Room(all); {
+	switch room := c.Know.Room(own + others); {
 	case gpuGB == 0:
 		return "how much memory it has is unknown"
-	case room > gpuGB:
+	case ok(own, others, gpuGB):
+	case room <= gpuGB:
+		return fmt.Sprintf("%s: with %.4g GB for this job and 5 %% to spare no memory would be left",
+			strings.Join(texts, "; "), own)
+	default:
 		return fmt.Sprintf("%s: with %.4g GB for this job and 5 %% to spare %.4g GB are needed, it has %.4g",
 			strings.Join(texts, "; "), own, room, gpuGB)
 	}

@@ -268,9 +268,13 @@ func (s *Joins) adds(v *sched.View, n sched.NodeID, gpus []sched.GPUID, use floa
 	return of.At(after/size) - of.At(before/size)
 }
 
-// Explain says how job j gets on next to others, how its trial goes, and what its join was worth.
+// Explain says how job j gets on next to others, how its trial goes, and what its join was worth; of a rigid one that
+// waits which figures of memory keep it from others, where they share by these.
 func (s *Joins) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	c := s.Separate(v, j)
+	if g := v.Jobs[j].Spec.GPUs; c != nil && c.Queued[j] && g.Min == g.Max && v.ShareLimit > 1 {
+		c.ReportMemory(v, j, say)
+	}
 	if c == nil || len(c.Held[j]) == 0 || c.size(j) < 2 {
 		return
 	}

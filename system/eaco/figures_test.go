@@ -34,6 +34,9 @@ func TestFigures(t *testing.T) {
 			{40, 55, 0, 0, "no-room-1=GPU 0 of 0: how much memory it has is unknown"},
 			{20, 55, nodeGB, 41, "no-room-1=GPU 0 of 0: AlexNet has 41 GB, measured: with 55 GB for this job"},
 			{0, 55, nodeGB, 30, ""},
+			// all of it: pairs may, sets are to leave some
+			{40, 20, 63, 0, "no-room-1=GPU 0 of 0: AlexNet has 40 GB, stated: with 20 GB for this job and 5 % to " +
+				"spare no memory would be left"},
 		} {
 			s := newStill(1)
 			s.view.Nodes[0].Spec.GPUMemGB = c.gpu
@@ -55,6 +58,9 @@ func TestFigures(t *testing.T) {
 			said := explained(d, &s.view, id)
 			var out sched.Desired
 			d.Decide(&s.view, &out)
+			if name == "gandiva" && c.gpu == 63 {
+				c.want = ""
+			}
 			joins := len(out.Jobs) == 1 && out.Jobs[0].Job == id && out.Jobs[0].Share == sched.Shared
 			if joins != (c.want == "") || !strings.Contains(said, c.want) {
 				t.Errorf("%s: %+v: %+v, joins %v, says\n%s", name, c, out.Jobs, joins, said)
