@@ -170,6 +170,9 @@ func (x *whyWriter) stops(doc *api.Why) {
 		return
 	}
 	doc.Stops, doc.StakeSec = x.Stops(x.id, x.leave), text.Stake(x.View, j).Seconds()
+	if open := sched.Seconds(doc.Job.UnsavedSec); open >= time.Second && doc.StakeSec == 0 {
+		doc.Stops += fmt.Sprintf("; %s of work not seen saved so far", text.Work(open))
+	}
 }
 
 // sentence says how the job stands, also of one that runs or is done.

@@ -37,7 +37,7 @@ var keyFlags = []keyFlag{
 	{"group", "group", "`NAME` of the group that it belongs to", asText},
 	{"priority", "priority", "`N`: larger first", asWhole},
 	{"batch", "batch", "`N` or MIN-MAX samples of a global batch", asBatch},
-	{"checkpoint", "checkpoint", "`FOLDER` it saves in", in("dir")},
+	{"checkpoint", "checkpoint", "`FOLDER` it saves in; none (default)", asCheckpoint},
 	{"checkpoint-signal", "checkpoint", "`SIGNAL` that asks it to save: TERM, INT, HUP, USR1 or USR2", in("signal")},
 	{"grace", "grace", "`TIME` from the signal to end to SIGKILL (default: 30s)", asText},
 	{"retries", "retry", "`N[@TIME]` restarts after failures of its own, with a rest of TIME before each", asRetry},
@@ -85,6 +85,19 @@ func asNumber(text string) any {
 }
 
 // in is text in a mapping.
+// asCheckpoint is the folder that a job saves in, or none. Keys of the mapping, as in signal=USR1, are no folder: they
+// are a text, which is refused.
+func asCheckpoint(text string) any {
+	key, _, is := strings.Cut(text, "=")
+	switch {
+	case text == "none":
+		return map[string]any{}
+	case is && slices.Contains([]string{"dir", "signal", "ready_file", "to"}, key):
+		return text
+	}
+	return map[string]any{"dir": text}
+}
+
 func in(key string) func(text string) any {
 	return func(text string) any { return map[string]any{key: text} }
 }

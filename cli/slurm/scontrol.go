@@ -118,6 +118,9 @@ func named(word string, args []string) (*which, error) {
 		jobs = append(jobs, arg)
 	}
 	numbers, err := given{"scontrol " + word + ": job", jobs}.list()
+	if err == nil {
+		err = noSteps("scontrol "+word, numbers)
+	}
 	return &which{jobs: numbers, wide: true}, err
 }
 

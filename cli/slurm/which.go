@@ -67,6 +67,17 @@ func (w *which) nothing() bool {
 	return !w.all && !w.me && w.states == nil && len(w.jobs)+len(w.users)+len(w.names) == 0
 }
 
+// noSteps refuses steps of jobs for a command that acts on whole jobs.
+func noSteps(word string, args []string) error {
+	for _, arg := range args {
+		if job, _, step := strings.Cut(arg, "."); step {
+			return term.Usagef("%s: %s is a step, of which none ends or changes alone here, want its job: %s", word,
+				term.ShellWord(arg), term.ShellWord(job))
+		}
+	}
+	return nil
+}
+
 // fits returns which jobs an argument stands for.
 func fits(arg string) (func(*api.Job) bool, error) {
 	arg, _, _ = strings.Cut(arg, ".") // a step stands for its job
