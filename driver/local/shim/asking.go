@@ -17,7 +17,7 @@ const (
 	mostPatience = 2 * time.Second
 	firstLook    = 5 * time.Millisecond // between looks, which become rarer
 	lastLook     = 250 * time.Millisecond
-	// ownPatience is how long a job that was sent the signal that asks it to save, and was requeued then, has to end by
+	// ownPatience is how long a job that was warned, or sent the signal to save, and was requeued then, has to end by
 	// itself. It is less than local.forceAfter: so much later than the grace it may end.
 	ownPatience = 4 * time.Second
 	lookShare   = 4 // a look that takes long is followed by so many times as long without one
@@ -113,36 +113,25 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 	}
 }
 
-// endsByWarning waits for the job's process to end before it is asked, and reports whether it did: half of the grace
-// where it was warned less than the grace ago, and a moment where it was sent the signal that asks it to save so lately
-// and requeued since. Often it is this process that has its job requeued then: the same signal once more would have it
-// do so again, in the middle of what it does to save. After such a moment in vain it has all of its grace.
+// endsByWarning waits for the job's process to end before it is asked, and reports whether it did: a moment where the job
+// was requeued and was lately warned of its time, or sent the signal that asks it to save. Often it is this process that
+// has its job requeued then: the same signal once more would have it do so again, in the middle of what it does to save.
+// After such a moment in vain it has all of its grace.
 func (a *asking) endsByWarning(done <-chan struct{}) bool {
-	var wait time.Duration
 	grace := a.grace()
 	lately := func(at time.Time) bool { // no clock that was set back makes it so
 		ago := time.Since(at)
 		return ago >= 0 && ago < grace
 	}
-	requeued := false
-	switch {
-	case a.over.TimedOut:
-	case lately(a.over.Warned):
-		wait = grace / 2
-	case a.shim.wasRequeued() && lately(a.shim.dir.signalled()):
-		wait, requeued = min(ownPatience, grace/2), true
-	}
-	if wait == 0 {
+	if a.over.TimedOut || !a.shim.wasRequeued() || !lately(a.over.Warned) && !lately(a.shim.dir.signalled()) {
 		return false
 	}
 	select {
 	case <-done:
 		return true
-	case <-time.After(wait):
+	case <-time.After(min(ownPatience, grace/2)):
 	}
-	if requeued {
-		a.from = time.Now()
-	}
+	a.from = time.Now()
 	return false
 }
 

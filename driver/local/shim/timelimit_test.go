@@ -96,18 +96,20 @@ func TestStopAfterSignal(t *testing.T) {
 	}
 }
 
-// Ensure that a job which its user had save is given a moment before it is asked only where it was requeued lately, and
-// all of its grace once it is asked.
+// Ensure that a job which its user had save, or which was warned of its time, is given a moment before it is asked only
+// where it was requeued lately, and all of its grace once it is asked.
 func TestGraceAfterSignal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		requeued, noted bool
-		ago             time.Duration
-		waits           bool
+		requeued, noted, warned bool
+		ago                     time.Duration
+		waits                   bool
 	}{
-		"requeued": {true, true, 0, true}, "stopped by others": {false, true, 0, false},
-		"requeued by others": {true, false, 0, false}, "long ago": {true, true, time.Hour, false},
-		"a clock was set back": {true, true, -time.Hour, false},
+		"requeued": {true, true, false, 0, true}, "stopped by others": {false, true, false, 0, false},
+		"requeued by others": {true, false, false, 0, false}, "long ago": {true, true, false, time.Hour, false},
+		"a clock was set back":      {true, true, false, -time.Hour, false},
+		"requeued after a warning":  {true, false, true, 0, true},
+		"cancelled after a warning": {false, false, true, 0, false},
 	} {
 		dir, asked := RunDir(t.TempDir()), time.Now()
 		s := &shim{dir: dir, requeued: c.requeued, times: task.Times{Grace: time.Minute}}
@@ -121,6 +123,9 @@ func TestGraceAfterSignal(t *testing.T) {
 			}
 		}
 		a := &asking{shim: s, from: asked, over: &Over{StopAsked: asked}}
+		if c.warned {
+			a.over.Warned = asked.Add(-c.ago)
+		}
 		if a.endsByWarning(nil) || a.from.After(asked) != c.waits || c.waits && a.from.Sub(asked) < ownPatience {
 			t.Errorf("%s: the grace counts from %v after the stop, want a wait %v", name, a.from.Sub(asked), c.waits)
 		}
