@@ -82,7 +82,7 @@ instead: the tasks that srun started, and of a job that is no batch script all.`
 			if err != nil {
 				return err
 			}
-			if err = noSteps("scancel", w.jobs); err != nil {
+			if err := noSteps("scancel", w.jobs); err != nil {
 				return err
 			}
 			send, err := f.sends()

@@ -113,10 +113,10 @@ func (a *asking) untilGone(done <-chan struct{}) bool {
 	}
 }
 
-// endsByWarning waits for the job's process to end before it is asked, and reports whether it did: a moment where the job
-// was requeued and was lately warned of its time, or sent the signal that asks it to save. Often it is this process that
-// has its job requeued then: the same signal once more would have it do so again, in the middle of what it does to save.
-// After such a moment in vain it has all of its grace.
+// endsByWarning waits for the job's process to end before it is asked, and reports whether it did: a moment where the
+// job was requeued and was lately warned of its time, or sent the signal that asks it to save. Often it is this process
+// that has its job requeued then: the same signal once more would have it do so again, in the middle of what it does to
+// save. After such a moment in vain it has all of its grace.
 func (a *asking) endsByWarning(done <-chan struct{}) bool {
 	grace := a.grace()
 	lately := func(at time.Time) bool { // no clock that was set back makes it so
