@@ -82,8 +82,8 @@ instead: the tasks that srun started, and of a job that is no batch script all.`
 			if err != nil {
 				return err
 			}
-			if err := noSteps("scancel", w.jobs); err != nil {
-				return err
+			if bad := noSteps("scancel", w.jobs); bad != nil {
+				return bad
 			}
 			send, err := f.sends()
 			if err != nil {
