@@ -172,12 +172,14 @@ const (
 	WhyInvalid                // breaks an invariant; the text says which
 	WhyStartFailed            // the last start failed [failures]
 	WhyTrial                  // it joins Job and others on trial [jobs there, what that is worth more, 0 = not weighed]
-	WhyKept                   // its trial next to Job is over: it stays
-	WhyUndone                 // next to Job, or for it, a deadline or a limit would be missed: its trial is undone
-	WhyPaired                 // it shares the GPUs of Job
-	WhyAtRisk                 // it would miss its deadline even alone
-	WhyNoRoom                 // its fewest GPUs are not to be had, and it is not to wait [fewest, free]
-	WhyAfter                  // Job, on which it depends, ended otherwise than it wants
+	WhyKept                   // its trial next to Job is over, or Job was taken off: it stays [GB that Job had]
+	// next to Job, or for it, a deadline or a limit would be missed: its trial is undone; or it had more memory than
+	// fits [GB that it had, 0 = it is not for memory]
+	WhyUndone
+	WhyPaired // it shares the GPUs of Job
+	WhyAtRisk // it would miss its deadline even alone
+	WhyNoRoom // its fewest GPUs are not to be had, and it is not to wait [fewest, free]
+	WhyAfter  // Job, on which it depends, ended otherwise than it wants
 )
 
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide",

@@ -129,10 +129,17 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 		}
 		return text
 	},
-	sched.WhyKept: func(_ sched.Reason, other string) string {
+	sched.WhyKept: func(r sched.Reason, other string) string {
+		if r.A > 0 {
+			return fmt.Sprintf("%s had %.4g GB of its GPU, too much next to it, and is taken off: it stays", other,
+				r.A)
+		}
 		return "its trial with " + other + " is over: it stays"
 	},
-	sched.WhyUndone: func(_ sched.Reason, other string) string {
+	sched.WhyUndone: func(r sched.Reason, other string) string {
+		if r.A > 0 {
+			return fmt.Sprintf("it had %.4g GB of a GPU, too much next to %s", r.A, other)
+		}
 		return "with " + other + " a deadline or a limit would be missed"
 	},
 	sched.WhyPaired: func(_ sched.Reason, other string) string { return "it shares with " + other },

@@ -200,8 +200,9 @@ func (d *Company) epochEnded(e *sched.Event) {
 
 // Trials ends the trials that can be ended now, and asks to be woken when the next must.
 func (d *Company) Trials(v *sched.View, out *sched.Desired) {
+	relieved := relieve(d, v, out)
 	for _, id := range slices.Clone(d.open) {
-		if v.Jobs[id].Attempt != sched.Running {
+		if v.Jobs[id].Attempt != sched.Running || slices.Contains(relieved, id) {
 			continue
 		}
 		if d.jobs[id].until == sched.Never { // no one saw it start

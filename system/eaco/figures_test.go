@@ -92,3 +92,99 @@ func TestStatedMemory(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that of jobs on a GPU which were measured to have more memory than fits the one that has most beyond what it
+// stated is taken off, at once, that the other hears why it stays, and that no one is while all fits or while he may
+// not be stopped.
+func TestTooMuchMemory(t *testing.T) {
+	rows := tables(t)
+	for _, c := range []struct {
+		first, second float32 // measured
+		unsaved       sched.Unsaved
+		gone          sched.JobID
+	}{
+		{40, 50, sched.StopUnsaved, sched.None},
+		{40, 55, sched.StopUnsaved, sched.None}, // 99.75 with the margin
+		{40, 56, sched.StopUnsaved, 1},
+		{60, 51, sched.StopUnsaved, 0},
+		{60, 51, sched.LeaveUnsaved, sched.None},
+	} {
+		s := newStill(1)
+		for i, model := range []string{"AlexNet", "VGG-16"} {
+			s.view.Jobs[s.add(job(rows, model, 0), 0)].Spec.GPUMemGB = 40 + 10*float32(i)
+		}
+		k := eaco.Known{Work: s, Learner: seeded(t, rows), Peaks: footprint.New()}
+		d, err := eaco.New(eaco.Params{Known: k, Slow: 2, Unsaved: c.unsaved})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Resume(&s.view)
+		var out sched.Desired
+		d.Decide(&s.view, &out)
+		for id, gb := range []float32{c.first, c.second} {
+			e := sched.Event{Kind: sched.Measured, Job: sched.JobID(id), MemGB: gb}
+			k.Peaks.Observe(&s.view, &e)
+			d.Observe(&s.view, &e)
+		}
+		out.Reset()
+		d.Decide(&s.view, &out)
+		if c.gone == sched.None {
+			if len(out.Jobs)+len(out.Notes) > 0 {
+				t.Errorf("%+v: %+v, want all left alone", c, out.Jobs)
+			}
+			continue
+		}
+		stays, had := 1-c.gone, float64(max(c.first, c.second))
+		if len(out.Jobs) != 1 || out.Jobs[0].Job != c.gone || len(out.Set(&out.Jobs[0])) > 0 ||
+			out.Jobs[0].At != sched.AtOnce ||
+			out.Jobs[0].Why != (sched.Reason{Code: sched.WhyUndone, Job: stays, A: had}) {
+			t.Errorf("%+v: %+v, want job %d taken off", c, out.Jobs, c.gone)
+		}
+		note := sched.Note{Job: stays, Why: sched.Reason{Code: sched.WhyKept, Job: c.gone, A: had}}
+		if len(out.Notes) != 1 || out.Notes[0] != note {
+			t.Errorf("%+v: %+v, want %+v", c, out.Notes, note)
+		}
+	}
+}
+
+// Ensure that of three jobs whose memory no longer fits only one is taken off, that it is not asked to go twice, and
+// that the newcomer on trial goes on being tried next to the one that stays.
+func TestTooMuchMemoryOnTrial(t *testing.T) {
+	rows := tables(t)
+	s := newStill(1)
+	for _, model := range []string{"AlexNet", "VGG-16", "ResNet-18"} {
+		s.view.Jobs[s.add(job(rows, model, 0), 0)].Spec.GPUMemGB = 20
+	}
+	s.view.Jobs[2].Trial = true
+	k := eaco.Known{Work: s, Learner: seeded(t, rows), Peaks: footprint.New()}
+	d, err := eaco.New(eaco.Params{Known: k, Slow: 100, Patience: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Resume(&s.view)
+	var out sched.Desired
+	d.Decide(&s.view, &out)
+	e := sched.Event{Kind: sched.Measured, Job: 0, MemGB: 70}
+	k.Peaks.Observe(&s.view, &e)
+	d.Observe(&s.view, &e)
+	out.Reset()
+	d.Decide(&s.view, &out)
+	if len(out.Jobs) != 1 || out.Jobs[0].Job != 0 || len(out.Set(&out.Jobs[0])) > 0 || len(out.Notes) != 2 {
+		t.Fatalf("%+v, %+v, want the first taken off and both others to hear why", out.Jobs, out.Notes)
+	}
+	watched := make(map[sched.JobID]bool)
+	for _, w := range out.Watch {
+		watched[w.Job] = w.On
+	}
+	if watched[0] || !watched[1] || !watched[2] {
+		t.Errorf("watched: %v, want the two that stay", watched)
+	}
+	j := &s.view.Jobs[0]
+	j.Target, j.Share, j.Attempt, j.Up = nil, sched.Exclusive, sched.Stopping, false
+	d.Observe(&s.view, &sched.Event{Kind: sched.Decided, Job: 0})
+	out.Reset()
+	d.Decide(&s.view, &out)
+	if len(out.Jobs)+len(out.Notes) > 0 {
+		t.Errorf("%+v, %+v, want nothing more", out.Jobs, out.Notes)
+	}
+}
