@@ -51,6 +51,11 @@ type Kept struct {
 	// least, when it had nothing to go on from; 0 = not known.
 	SavedSteps int64 `json:"saved_steps,omitempty"`
 	FirstStep  int64 `json:"first_step,omitempty"`
+	// Reached is the last step reported. Wraps: the count goes back within an attempt, so that where one starts shows
+	// nothing. Resumes: an attempt went on from what no one saw saved.
+	Reached int64 `json:"reached,omitempty"`
+	Wraps   bool  `json:"wraps,omitempty"`
+	Resumes bool  `json:"resumes,omitempty"`
 	// Origin is what the first step of the latest attempt is compared with.
 	Origin Origin `json:"origin,omitzero"`
 }
@@ -58,18 +63,20 @@ type Kept struct {
 // Origin is what was kept when an attempt started. It outlives the process that watches the attempt: another one may be
 // the first to read the first step.
 type Origin struct {
-	Attempt int32 `json:"attempt"`          // its number; 0 = none was started since this is written down
-	Saved   int64 `json:"saved,omitempty"`  // steps that the newest checkpoint had at least; 0 = not known
-	Judged  bool  `json:"judged,omitempty"` // the first step was compared
+	Attempt int32 `json:"attempt"`           // its number; 0 = none was started since this is written down
+	Saved   int64 `json:"saved,omitempty"`   // steps that the newest checkpoint had at least; 0 = not known
+	Reached int64 `json:"reached,omitempty"` // the last step of the attempts before it; 0 = not known
+	Judged  bool  `json:"judged,omitempty"`  // the first step was compared
 }
 
 // validateSaves says what of the saves in k no one wrote.
 func (k *Kept) validateSaves() error {
-	if k.SavedSteps < 0 || k.FirstStep < 0 {
-		return fmt.Errorf("saved steps %d, first step %d, want them >= 0", k.SavedSteps, k.FirstStep)
+	if min(k.SavedSteps, k.FirstStep, k.Reached) < 0 {
+		return fmt.Errorf("saved steps %d, first step %d, last step %d, want them >= 0", k.SavedSteps, k.FirstStep,
+			k.Reached)
 	}
-	if o := &k.Origin; o.Attempt < 0 || o.Saved < 0 {
-		return fmt.Errorf("attempt %d started from step %d, want them >= 0", o.Attempt, o.Saved)
+	if o := &k.Origin; o.Attempt < 0 || min(o.Saved, o.Reached) < 0 {
+		return fmt.Errorf("attempt %d started from step %d after %d, want them >= 0", o.Attempt, o.Saved, o.Reached)
 	}
 	return nil
 }
@@ -159,7 +166,7 @@ func (o *Odometer) Number(attempt int32, met bool) {
 		return
 	}
 	unknown := met && o.Origin.Attempt == 0 && o.SavedSteps > 0
-	o.Origin = Origin{Attempt: attempt, Saved: o.SavedSteps, Judged: unknown}
+	o.Origin = Origin{Attempt: attempt, Saved: o.SavedSteps, Reached: o.Reached, Judged: unknown}
 }
 
 // Share says how many tenants the GPUs of the attempt have, itself included. Where that changes, it is measured again.

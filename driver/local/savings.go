@@ -58,7 +58,9 @@ func (t *tail) here(now time.Time) mark {
 func (t *tail) saw(m *progress.Reading, now time.Time) {
 	s := &t.savings
 	if m.Has&progress.Step != 0 {
-		s.stepped = true
+		o := t.a.odo
+		o.Wraps = o.Wraps || s.stepped && m.Step < s.step/2
+		s.stepped, o.Reached = true, m.Step
 		if m.Step != s.step {
 			s.before, s.step = s.step, m.Step
 		}
@@ -91,9 +93,7 @@ func (t *tail) judge(m *progress.Reading) {
 	switch {
 	case m.Again || saved > 0 && saved <= zero:
 	case saved == 0:
-		if o.FirstStep == 0 {
-			o.FirstStep = max(m.Step, 1)
-		}
+		t.judgeUnseen(m.Step)
 	case m.Step <= zero:
 		if o.SavedSteps == saved {
 			o.SavedSteps = 0
@@ -102,6 +102,35 @@ func (t *tail) judge(m *progress.Reading) {
 	case m.Step >= saved:
 		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(m.Step)})
 	}
+}
+
+// judgeUnseen is judge for a job of which no save was seen: where earlier attempts came further than their first step,
+// the first of this one shows whether it kept its work all the same.
+func (t *tail) judgeUnseen(step int64) {
+	o := t.a.odo
+	zero, reached := o.FirstStep, o.Origin.Reached
+	switch {
+	case zero == 0:
+		o.FirstStep = max(step, 1)
+	case o.Wraps || reached <= zero:
+	case step <= zero:
+		o.Resumes = false
+		t.report(sched.Event{Kind: sched.Saved, Code: sched.FromZero})
+	case continues(step, zero, reached):
+		o.Resumes = true
+		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(step)})
+	}
+}
+
+// continues reports whether an attempt whose first step is given goes on from others, which started with step zero
+// and reached another. A step right after that is no chance. Any other has to be near it, and far from where a job
+// starts that reports now and then by the clock and is faster this time.
+func continues(step, zero, reached int64) bool {
+	if step-reached == 1 {
+		return true
+	}
+	near := step > reached/2 && step-reached <= max(zero, reached/4)
+	return near && step/4 > zero
 }
 
 // headRead is how much is read of where an output starts, to find the first step of an attempt whose end alone is read
@@ -211,12 +240,13 @@ func (a *attempt) proof(e *sched.Event, over *shim.Over) (proof sched.Event, ok 
 }
 
 // refused reports whether the job was asked to save, had the time, and saved nothing. Who made no step since it was
-// started, though it counts steps, had nothing to save; and of a cancelled job nothing more is wanted.
+// started, though it counts steps, had nothing to save; who has gone on before keeps its work where no one looks; and
+// of a cancelled job nothing more is wanted.
 func (a *attempt) refused(e *sched.Event, over *shim.Over) bool {
 	s := &a.meter.savings
 	asked := over.Stopped && !over.StopAsked.IsZero() && e.Outcome != sched.Cancelled && e.Outcome != sched.Finished
 	idle := a.odo.FirstStep > 0 && !s.stepped
-	return asked && !idle && !s.saved
+	return asked && !idle && !s.saved && !a.odo.Resumes
 }
 
 // kept returns how far the job was at the last save of an attempt that saved: as its end cost it, or as it said.
