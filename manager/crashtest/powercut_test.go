@@ -2,7 +2,6 @@ package crashtest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -45,7 +44,7 @@ const (
 // torn or there, a manager opens the folder, has all that was acknowledged, believes each end that a shim has written,
 // and starts no attempt again. Where syncs of one kind are taken for none, that is not so.
 func TestPowerCut(t *testing.T) {
-	r := recordLoad(t, 6, 5)
+	r := recordWhole(t, 6, 5)
 	n := powerCuts.N()
 	if *allCuts {
 		n = len(r.seen.effects) * int(cuts)
@@ -67,11 +66,10 @@ func TestPowerCut(t *testing.T) {
 }
 
 // The same in small, for faults that are planted in the program.
-func TestPowerCutShort(t *testing.T) { recordLoad(t, 2, 4).mustSurvive(150) }
+func TestPowerCutShort(t *testing.T) { recordWhole(t, 2, 4).mustSurvive(150) }
 
 // mustSurvive fails the test if one of n states of the folder after a power cut is bad.
 func (r *recording) mustSurvive(n int) {
-	r.complete()
 	checked, bad := r.cutAll(n, 0, nil)
 	for _, b := range bad[:min(len(bad), 10)] {
 		r.t.Error(b)
@@ -89,59 +87,6 @@ var controls = []struct {
 	{"folders", func(_ string, folder bool) bool { return folder }},
 	{"locks of attempts", func(path string, _ bool) bool { return filepath.Base(path) == "lock" }},
 	{"JSON records", func(path string, folder bool) bool { return !folder && strings.Contains(path, ".json") }},
-}
-
-// complete fails the test if the record of calls does not lead to the folder that there is. Of calls in which a thread
-// was killed it keeps as many as can have done what they are for: where the folder is the same either way, a write that
-// is taken for done and was not is done again by the next daemon, in the same place, while one that is missing spoils
-// all that follows.
-func (r *recording) complete() {
-	if r.seen.unknown != nil {
-		r.t.Fatalf("calls that are not understood: %q", r.seen.unknown)
-	}
-	var doubtful []int
-	for i := range r.seen.effects {
-		if r.seen.effects[i].maybe {
-			doubtful = append(doubtful, i)
-		}
-	}
-	doubtful = doubtful[:min(len(doubtful), mostDoubtful)]
-	var first error
-	for chosen := range 1 << len(doubtful) {
-		done := make(map[int]bool)
-		for k, i := range doubtful {
-			done[i] = chosen>>k&1 == 0
-		}
-		effects, err := r.leads(done)
-		if err == nil {
-			r.seen.effects, r.cutOff = effects, len(doubtful)
-			return
-		}
-		first = cmp.Or(first, err)
-	}
-	r.t.Fatalf("%v\n%d calls were cut off", first, len(doubtful))
-}
-
-// mostDoubtful is how many calls that were cut off are tried in all combinations.
-const mostDoubtful = 8
-
-// leads returns the effects without those that are doubtful and not chosen, or why they do not lead to the folder.
-func (r *recording) leads(chosen map[int]bool) (effects []effect, err error) {
-	d := newDisk()
-	for i := range r.seen.effects {
-		e := r.seen.effects[i]
-		if e.maybe && !chosen[i] {
-			continue
-		}
-		effects = append(effects, e)
-		if bad := d.do(&e); bad != nil {
-			return nil, bad
-		}
-	}
-	if list := d.after(kept, nil).differs(r.dir); list != nil {
-		return nil, fmt.Errorf("not all is recorded:\n%s", strings.Join(list, "\n"))
-	}
-	return effects, nil
 }
 
 // cutAll checks n states, spread evenly over all that was done and all ways of a cut; others in each round.

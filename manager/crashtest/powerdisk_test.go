@@ -209,6 +209,11 @@ func (n *node) put(b []byte, at int64) {
 	n.size = max(n.size, end)
 }
 
+// bytes are all that a file has durably.
+func (n *node) bytes() []byte {
+	return append(slices.Clone(n.data), make([]byte, n.size-int64(len(n.data)))...)
+}
+
 // cut is what becomes of what is not durable when the power fails.
 type cut int
 
@@ -303,7 +308,7 @@ func (m *image) differs(dir string) (list []string) {
 			return nil
 		}
 		b, err := os.ReadFile(path)
-		want := append(slices.Clone(n.data), make([]byte, n.size-int64(len(n.data)))...)
+		want := n.bytes()
 		if err != nil || !bytes.Equal(b, want) {
 			list = append(list, fmt.Sprintf("%s: %d bytes, %v, recorded %d", path, len(b), err, len(want)))
 		}

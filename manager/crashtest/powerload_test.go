@@ -45,12 +45,34 @@ type recording struct {
 // settingsOf are keys under which jobs of a second are preempted.
 var settingsOf = map[string]string{"min_run": "0", "thresholds": "0.2"}
 
-// loop serves a folder until there is a file stop. A daemon that dies has a successor a moment later.
-const loop = `while [ ! -e stop ]; do
+// loop serves a folder until there is a file stop. A daemon that dies has a successor a moment later. In between the
+// files of its log are copied: nothing else says how far a write had come in which it was killed.
+const loop = `n=0
+while [ ! -e stop ]; do
+	mkdir "` + copies + `$n"; cp state/trainyard.db state/trainyard.db-wal "` + copies + `$n" 2>/dev/null; n=$((n+1))
 	export ` + failpoint.Variable + `="$(cat armed 2>/dev/null)"; rm -f armed
 	"$@"
 	sleep 0.3
 done`
+
+// copies is the start of the names of the folders with copies of the log.
+const copies = "life-"
+
+// recordWhole records loads until the record of one leads to the folder that there is. What strace reads of a thread
+// that is killed at that moment can be wrong in ways that do not show; a daemon has no part in that.
+func recordWhole(t *testing.T, lives, done int) *recording {
+	t.Helper()
+	for range 3 {
+		r := recordLoad(t, lives, done)
+		if err := r.complete(); err != nil {
+			t.Log(err)
+			continue
+		}
+		return r
+	}
+	t.Fatal("no record is whole")
+	return nil
+}
 
 // recordLoad has daemons of a new folder work under load, and die now and then, and reads all that they did.
 // Each life ends once so many more jobs are done.

@@ -172,10 +172,13 @@ func (c *call) number(i int) int64 {
 	return n
 }
 
-func (c *call) failed() bool { return strings.HasPrefix(c.result, "-1") }
+func (c *call) failed() bool { return strings.HasPrefix(c.result, "-1") && !c.doubtful() }
 
-// cutOff says that the thread was killed in the call: no result is known, and what it is for may be done or not.
-func (c *call) cutOff() bool { return strings.HasPrefix(c.result, "?") }
+// doubtful says that no result is known, and what the call is for may be done or not: the thread was killed in it.
+// Where that falls together with its return, what is read as an error is a number that no error has.
+func (c *call) doubtful() bool {
+	return strings.HasPrefix(c.result, "?") || strings.HasPrefix(c.result, "-1 (errno ")
+}
 
 // effect is what a call did to a folder that is watched. Paths are relative to that.
 type effect struct {
@@ -183,10 +186,10 @@ type effect struct {
 	path, other string // other: the new name, or that of a folder that is made
 	at          int64  // where bytes went; -1 = to the end
 	data        []byte
-	size        int64
+	size        int64 // of the file; of what is written, also where a thread that was killed left no bytes to read
 	first, last int
 	when        int64 // µs since 1970
-	maybe       bool  // the thread was killed in the call
+	maybe       bool  // it is not known if it was done
 }
 
 type effectKind int
@@ -219,7 +222,14 @@ type watcher struct {
 	jobs    map[int]attempt // processes that are about to become those of a job
 	runs    map[attempt]*run
 	effects []effect
+	copied  []copied
 	unknown []string // calls that it cannot make sense of
+}
+
+// copied says that the files of the log, of which no daemon had any open, were copied to a folder.
+type copied struct {
+	dir  string
+	line int // at which that had started
 }
 
 // watch reads what calls did to the folder called only in base, and which attempts ran.
@@ -237,7 +247,7 @@ func watch(calls []call, base, only string) *watcher {
 	for i := range calls {
 		switch c := &calls[i]; {
 		case c.failed():
-		case c.cutOff():
+		case c.doubtful():
 			w.takeMaybe(c)
 		default:
 			w.take(c)
@@ -297,7 +307,7 @@ func (w *watcher) take(c *call) {
 	}
 }
 
-// takeMaybe takes a call in which its thread was killed.
+// takeMaybe takes a call of which it is not known if it was done.
 func (w *watcher) takeMaybe(c *call) {
 	switch c.name {
 	case "execve", "dup2", "dup3", "clone", "clone3":
@@ -361,7 +371,7 @@ func (w *watcher) makes(c *call, path string) {
 }
 
 func (w *watcher) add(c *call, e effect) {
-	e.first, e.last, e.when, e.maybe = c.first, c.last, c.at, c.cutOff()
+	e.first, e.last, e.when, e.maybe = c.first, c.last, c.at, e.maybe || c.doubtful()
 	w.effects = append(w.effects, e)
 }
 
@@ -381,6 +391,8 @@ func (w *watcher) changes(c *call) {
 	case "mkdir", "mkdirat":
 		if path := w.named(c, at, 0); path != "" {
 			w.add(c, effect{kind: makesFolder, path: path})
+		} else if strings.HasPrefix(filepath.Base(c.text(0)), copies) {
+			w.copied = append(w.copied, copied{filepath.Join(w.base, filepath.Base(c.text(0))), c.last})
 		}
 	case "unlink", "unlinkat", "rmdir":
 		if path := w.named(c, at, 0); path != "" {
@@ -404,9 +416,12 @@ func (w *watcher) changes(c *call) {
 
 // fills takes calls that change files that are open.
 func (w *watcher) fills(c *call) {
-	path := ""
-	if len(c.args) > 0 {
-		path = w.relative(c, "", c.file(0))
+	path, into := "", 0
+	if c.name == "copy_file_range" || c.name == "splice" {
+		into = 2
+	}
+	if len(c.args) > into {
+		path = w.relative(c, "", c.file(into))
 	}
 	if c.name == "sync" || c.name == "syncfs" || c.name == "sync_file_range" || c.name == "truncate" {
 		w.strange(c)
@@ -416,14 +431,12 @@ func (w *watcher) fills(c *call) {
 	}
 	switch c.name {
 	case "write", "writev", "pwrite64":
-		done, _ := strconv.ParseInt(c.result, 10, 64)
 		e := effect{kind: writes, path: path, at: -1, data: c.bytes(1)}
+		e.size = int64(len(e.data))
 		if c.name == "pwrite64" {
-			e.at = c.number(3)
+			e.at, e.size = c.number(3), c.number(2)
 		}
-		if !c.cutOff() {
-			e.data = e.data[:min(int64(len(e.data)), done)]
-		}
+		e.maybe = c.result != strconv.FormatInt(e.size, 10) // no file takes a part alone while the disk has room
 		w.add(c, e)
 	case "ftruncate":
 		w.add(c, effect{kind: resizes, path: path, size: c.number(1)})
