@@ -184,7 +184,12 @@ func update(ctx context.Context, c *api.Client, args []string) error {
 			jobs = append(jobs, value)
 			continue
 		}
-		made, err := valueOf(name, value)
+		sign := strings.TrimPrefix(name, strings.TrimRight(name, "+-"))
+		made, err := valueOf(strings.TrimSuffix(name, sign), value)
+		if sign != "" {
+			made, err = differenceOf(name, sign, value)
+			name = strings.TrimSuffix(name, sign)
+		}
 		if err != nil {
 			return err
 		}
@@ -203,6 +208,13 @@ func update(ctx context.Context, c *api.Client, args []string) error {
 // update changes keys of the job. As in Slurm the priority 0 holds it; the one that is shown of it changes nothing.
 func (l *line) update(ctx context.Context, c *api.Client, change map[string]any) error {
 	change = maps.Clone(change)
+	if by, changes := change["time_limit"].(difference); changes {
+		limit, err := l.limitBy(by)
+		if err != nil {
+			return err
+		}
+		change["time_limit"] = limit
+	}
 	hold := false
 	switch n, ranked := change["priority"].(int); {
 	case !ranked:
@@ -232,6 +244,35 @@ func (l *line) update(ctx context.Context, c *api.Client, change map[string]any)
 	}
 	_, err := c.Pause(ctx, job)
 	return err
+}
+
+// difference is how much longer a time limit is to be.
+type difference time.Duration
+
+// differenceOf makes one of TimeLimit+=30.
+func differenceOf(name, sign, value string) (any, error) {
+	by, err := task.ParseSlurmTime(value)
+	if name != "timelimit"+sign || len(sign) > 1 || err != nil {
+		return nil, term.Usagef("scontrol update: %s=%s, want TimeLimit+= or TimeLimit-= and minutes, HH:MM:SS or "+
+			"D-HH:MM:SS", term.ShellWord(name), term.ShellWord(value))
+	}
+	if sign == "-" {
+		by = -by
+	}
+	return difference(by), nil
+}
+
+// limitBy is the time limit of a job that differs by so much from what it is.
+func (l *line) limitBy(by difference) (any, error) {
+	now, err := time.ParseDuration(l.TimeLimit)
+	if err != nil {
+		return nil, term.Refusedf("scontrol update: job %d has no time limit to change, want TimeLimit=", l.ID)
+	}
+	most := now + time.Duration(by)
+	if most <= 0 {
+		return nil, term.Refusedf("scontrol update: job %d has a time limit of %v, want less taken off it", l.ID, now)
+	}
+	return map[string]any{"max": most.String(), "each": true}, nil
 }
 
 // valueOf makes the value of a key of jobs from that of scontrol.

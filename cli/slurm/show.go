@@ -129,7 +129,7 @@ func jobText(l *line) string {
 		fmt.Sprintf("SubmitTime=%s StartTime=%s EndTime=%s", at(l.Submitted, "Unknown"), l.start("Unknown"),
 			at(l.Ended, "Unknown")),
 		fmt.Sprintf("Partition=%s NodeList=%s", partition, nodes),
-		fmt.Sprintf("NumNodes=1 NumTasks=1 TRES=node=1,gres/gpu=%d", l.width()),
+		fmt.Sprintf("NumNodes=1 NumCPUs=%s NumTasks=1 TRES=node=1,gres/gpu=%d", l.cpus(), l.width()),
 	}, places(l.Paths)...), "\n   ")
 }
 

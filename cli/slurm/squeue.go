@@ -236,6 +236,9 @@ does not ask for are written as N/A; ` + "`trainyard ps`" + ` says more.`,
 		Example: `  squeue --me -t PENDING -o "%i %j %R"`,
 		Args:    term.Exactly(),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("steps") {
+				return term.Refusedf("squeue: --steps: no list of steps is kept here; want squeue, of jobs")
+			}
 			cells, err := f.cells()
 			if err != nil {
 				return err
@@ -272,6 +275,9 @@ does not ask for are written as N/A; ` + "`trainyard ps`" + ` says more.`,
 	fs.BoolVarP(&f.whole, "long", "l", false, "with words of states and limits")
 	fs.BoolVar(&f.start, "start", false, "those that wait, and when they are expected to start")
 	fs.Bool("help", false, "this help")
+	fs.StringP("steps", "s", "", "")
+	fs.Lookup("steps").NoOptDefVal = "all"
+	_ = fs.MarkHidden("steps") // it is refused
 	queueUnused.define(fs)
 	return cmd
 }

@@ -33,12 +33,13 @@ type runFlags struct {
 	name, limit         string
 	label, pty          bool
 	input, socket       string
+	inside, killAll     string
 }
 
 // runUnused means nothing here.
 var runUnused = unused{"partition/p", "account/A", "qos/q", "comment", "wckey", "unbuffered/u!", "exclusive!",
 	"overlap!", "exact!", "cpu-bind", "mem-bind", "mpi",
-	"gpu-bind", "gpus-per-task", "ntasks-per-gpu", "distribution/m", "hint", "kill-on-bad-exit/K",
+	"gpu-bind", "gpus-per-task", "ntasks-per-gpu", "distribution/m", "hint",
 	"wait/W", "open-mode", "quiet/Q!", "verbose/v!", "nodelist/w", "exclude/x", "constraint/C", "export",
 	"accel-bind", "threads-per-core", "network", "slurmd-debug"}
 
@@ -62,6 +63,9 @@ With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n, bad := strconv.Atoi(cmp.Or(f.nodes, "1")); bad != nil || n != 1 {
 				return term.Usagef("srun: --nodes %s, want 1: this is one machine", term.ShellWord(f.nodes))
+			}
+			if err := f.allocation(); err != nil {
+				return err
 			}
 			runUnused.note(cmd)
 			if os.Getenv("SLURM_JOB_ID") != "" || os.Getenv("TRAINYARD_JOB_ID") != "" {
@@ -91,10 +95,25 @@ With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 	fs.StringVarP(&f.name, "job-name", "J", "", "`NAME` of a job")
 	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` after which a job is ended, as minutes or D-HH:MM:SS")
 	fs.BoolVar(&f.pty, "pty", false, "with a terminal")
+	fs.StringVar(&f.inside, "jobid", "", "`NUMBER` of the job that this is in")
+	fs.StringVarP(&f.killAll, "kill-on-bad-exit", "K", "0", "end all tasks once one fails; 0 does not")
+	fs.Lookup("kill-on-bad-exit").NoOptDefVal = "1"
 	runUnused.define(fs)
 	roomOptions.define(fs)
 	_ = fs.MarkHidden("input-socket") // where srun outside of the job waits with what it reads
 	return cmd
+}
+
+// allocation refuses what can not be had of a job that is named, and how tasks are to be ended.
+func (f *runFlags) allocation() error {
+	if f.killAll != "0" && f.killAll != "1" {
+		return term.Usagef("srun: --kill-on-bad-exit=%s, want 0 or 1", term.ShellWord(f.killAll))
+	}
+	if own := os.Getenv("SLURM_JOB_ID"); f.inside != "" && f.inside != own {
+		return term.Refusedf("srun: --jobid=%s: steps are started in their job alone; want srun in its script, or "+
+			"a job of its own: srun without --jobid", term.ShellWord(f.inside))
+	}
+	return nil
 }
 
 // width is the number of GPUs of a job, and their type; "" = any.
@@ -141,7 +160,7 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 	defer feed.close()
 	if n := max(f.tasks, f.perNode, 1); n > 1 || f.label || len(input) > 0 {
 		own := append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
-			strconv.Itoa(n)}, input...)
+			strconv.Itoa(n), "--kill-on-bad-exit=" + f.killAll}, input...)
 		args = append(append(own, "--"), args...)
 		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
 	}
@@ -279,6 +298,9 @@ func (s *step) start(args []string) error {
 			return err
 		}
 		if err := c.Start(); err != nil {
+			if cause := errno(err); cause != 0 { // as Slurm says it
+				return fmt.Errorf("slurmstepd: error: execve(): %s: %w", args[0], cause)
+			}
 			return fmt.Errorf("srun: %w", err)
 		}
 		if in != os.Stdin {
@@ -361,19 +383,36 @@ func (s *step) signal(sig os.Signal) {
 
 // wait waits for all tasks, and returns the worst exit code.
 func (s *step) wait(heard <-chan os.Signal) (worst int, err error) {
+	const patience = 30 * time.Second // of tasks that are asked to end
+	var late <-chan time.Time
 	for left := len(s.tasks); left > 0; {
 		select {
 		case sig := <-heard:
 			s.signal(sig)
+		case <-late:
+			s.signal(syscall.SIGKILL)
 		case i := <-s.ends:
 			left--
 			code := exitCode(s.tasks[i].ProcessState)
 			if code > worst {
 				worst, err = code, fmt.Errorf("srun: task %d: exited with exit code %d", i, code)
 			}
+			if code > 0 && late == nil && s.flags.killAll == "1" {
+				s.signal(syscall.SIGTERM)
+				late = time.After(patience)
+			}
 		}
 	}
 	return worst, err
+}
+
+// errno is why a program could not be run; 0 = it is not known.
+func errno(err error) (cause syscall.Errno) {
+	if errors.Is(err, exec.ErrNotFound) {
+		return syscall.ENOENT
+	}
+	errors.As(err, &cause)
+	return cause
 }
 
 // exitCode is that of a shell for a program that ended so.
