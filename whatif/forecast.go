@@ -201,7 +201,7 @@ func (l *look) draw(ctx context.Context, as drawing, draw uint64) (_ *timesOf, c
 	}
 	world := o.world(v.Now, left)
 	if o.Costs != nil {
-		world.costs, world.known = o.Costs, len(v.Jobs)
+		world.costs, world.known, world.guessed = o.Costs, len(v.Jobs), l.w.Guessed
 		world.Runtime = o.Costs.runtime(world.Runtime, rand.New(rand.NewPCG(^o.Seed, ^draw)))
 		whole = l.withStartUp(whole)
 	}

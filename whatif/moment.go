@@ -84,6 +84,8 @@ type World struct {
 
 	costs *Costs // of starts and stops, in place of what Runtime says; nil = that
 	known int    // jobs, of the moment and of Arrivals, that have a number in costs
+	// with costs, jobs that run are as fast as they were measured, but for these, whose speed is a guess
+	guessed map[sched.JobID]bool
 }
 
 // simulate returns a simulation that goes on from the moment. left is the work that each job of the moment has still to
@@ -101,6 +103,9 @@ func (m *Moment) simulate(w *World, left []time.Duration) (*sim.Driver, error) {
 		run.EpochEnd = evenEpochs
 	}
 	w.costs.charge(&run, t, w.known)
+	if w.costs != nil && run.Speed == nil && run.OnType == nil {
+		measured(&run, v, t, w.guessed)
+	}
 	c := &cluster.Cluster{Types: v.Types, Failures: w.Failures, Pools: w.Pools}
 	for i := range v.Nodes {
 		c.Nodes = append(c.Nodes, v.Nodes[i].Spec)

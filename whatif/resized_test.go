@@ -15,9 +15,15 @@ import (
 )
 
 // narrowed is a moment at which job 0 has done 10 s of 60 on as many GPUs, and 10 s on one, which its user wants since,
-// and its end.
-func narrowed(t *testing.T, gpus int) (*whatif.Moment, sched.Time) {
+// and its end. speed is that on one; 0 = by the number of its GPUs.
+func narrowed(t *testing.T, gpus int, speed float64) (*whatif.Moment, sched.Time) {
 	t.Helper()
+	run := sim.Runtime{Speed: func(_ *trace.Job, _ sched.Config, on []int, _ time.Duration) (float64, time.Duration) {
+		if speed > 0 && on[0] == 1 {
+			return speed, 0
+		}
+		return 0, -1
+	}}
 	w := whatiftest.NewWorld(1)
 	w.Runtime, w.Cluster.Pools, w.Header.Pools, w.Sleep = sim.Runtime{}, nil, nil, ""
 	w.Cluster.Failures.MTBF = 0
@@ -29,8 +35,8 @@ func narrowed(t *testing.T, gpus int) (*whatif.Moment, sched.Time) {
 	change.GPUs = sched.Rigid(1)
 	again := change // something that happens at 20 s
 	again.Priority = 1
-	d, err := sim.New(w.Trace, w.Cluster, sim.Options{Inject: []sched.Event{{Time: 10e9, Kind: sched.JobChanged,
-		Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
+	d, err := sim.New(w.Trace, w.Cluster, sim.Options{Runtime: run, Inject: []sched.Event{
+		{Time: 10e9, Kind: sched.JobChanged, Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +61,7 @@ func narrowed(t *testing.T, gpus int) (*whatif.Moment, sched.Time) {
 // Ensure that the end of a job that was given another width by its user is reported as it comes: its work is in time on
 // the GPUs that it asked for when it came.
 func TestForecastAfterResize(t *testing.T) {
-	m, end := narrowed(t, 2)
+	m, end := narrowed(t, 2, 0)
 	if end != 110e9 {
 		t.Fatalf("it ends at %v, want 110 s", end)
 	}
@@ -68,10 +74,36 @@ func TestForecastAfterResize(t *testing.T) {
 	}
 }
 
+// Ensure that a job goes on as fast as it was measured on the GPUs that its user wants now, and no job behind it comes
+// earlier or later for it, unless that speed is a guess.
+func TestForecastByMeasuredSpeed(t *testing.T) {
+	for _, speed := range []float64{0.9, 0.3} {
+		m, end := narrowed(t, 2, speed)
+		w := steps(60*time.Second-m.View().Job(0).WorkNow(m.View().Now), 30*time.Second)
+		o := whatif.ForecastOptions{Costs: new(whatif.Delays).Costs(),
+			Planned: []*sched.JobSpec{{Name: "b", GPUs: sched.Rigid(2)}}}
+		f, err := m.Forecast(t.Context(), w, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := whatif.Span{P10: end, P50: end, P90: end}
+		if got := f.Of(0).End; got != want {
+			t.Errorf("speed %v: an end at %v, want %v", speed, got, want)
+		}
+		if got := f.Of(1).Start.P50; got != end {
+			t.Errorf("speed %v: the next one starts at %v, want %v", speed, got, end)
+		}
+		w.Guessed = map[sched.JobID]bool{0: true}
+		if f, err = m.Forecast(t.Context(), w, o); err != nil || f.Of(0).End == want {
+			t.Errorf("speed %v, a guess: an end at %v, %v", speed, want, err)
+		}
+	}
+}
+
 // Ensure that the end of a job at a speed that is a guess lies between that at this speed and that at the speed which
 // it had before.
 func TestForecastAtAGuess(t *testing.T) {
-	m, end := narrowed(t, 2)
+	m, end := narrowed(t, 2, 0)
 	w := steps(45 * time.Second)
 	w.Guessed = map[sched.JobID]bool{0: true}
 	f, err := m.Forecast(t.Context(), w, whatif.ForecastOptions{Draws: 100})
@@ -87,7 +119,7 @@ func TestForecastAtAGuess(t *testing.T) {
 // Ensure that a job of which nothing is known, and which is slow on the GPUs that its user wants now, has no end that
 // is known, rather than an error: half of a century on eight GPUs is four on one.
 func TestForecastOfTheUnknownAfterResize(t *testing.T) {
-	m, _ := narrowed(t, 8)
+	m, _ := narrowed(t, 8, 0)
 	f, err := m.Forecast(t.Context(), whatif.Learn(m.View(), whatif.Alike), whatif.ForecastOptions{})
 	if err != nil {
 		t.Fatal(err)
