@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -29,9 +30,10 @@ func TestSlurmsPlays(t *testing.T) {
 	if err != nil || len(plays) < 25 {
 		t.Fatal(plays, err)
 	}
-	env := os.Environ()
+	env, folder := os.Environ(), t.TempDir()
 	if !*recordSlurm {
 		r := startServing(t, "--slots", "4")
+		folder = r.dir // what is left of jobs ends before that is removed
 		links := t.TempDir()
 		_, _ = trainyard(t, term.ExitOK, "slurm-links", "--force", links)
 		env = append(env, client.StateVariable+"="+r.state(),
@@ -48,23 +50,23 @@ func TestSlurmsPlays(t *testing.T) {
 			if !*recordSlurm {
 				t.Parallel()
 			}
-			playSlurm(t, path, env)
+			playSlurm(t, path, filepath.Join(folder, filepath.Base(path)), env)
 		})
 	}
 }
 
-// playSlurm runs a play in a folder of its own, and compares what came of it with what is on file.
-func playSlurm(t *testing.T, path string, env []string) {
+// playSlurm runs a play in dir, which it makes, and compares what came of it with what is on file.
+func playSlurm(t *testing.T, path, dir string, env []string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
-	if err != nil {
+	if err = errors.Join(err, os.Mkdir(dir, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	prelude, err := filepath.Abs("testdata/slurm/prelude.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, want, here := t.TempDir(), -1, -1
+	want, here := -1, -1
 	for i, f := range archive.Files {
 		if f.Name == "want" {
 			want = i
