@@ -56,7 +56,7 @@ func (p *patient) saving(j *api.Job) (found, do string) {
 	case sched.SavesNot.String():
 		return p.refusal(j)
 	case sched.ResumesNot.String():
-		return "saves, but did not resume, or saves nothing: it started from zero after a stop",
+		return "saves, but did not resume: it started from zero after it had saved",
 			"have it load the newest file in $TRAINYARD_CHECKPOINT_DIR when it starts; `preemptible: true` in its " +
 				"job file lets it be stopped all the same"
 	}

@@ -98,6 +98,11 @@ With --pty it has a terminal, as with run --pty: Ctrl-] leaves it.`,
 	fs.StringVar(&f.inside, "jobid", "", "`NUMBER` of the job that this is in")
 	fs.StringVarP(&f.killAll, "kill-on-bad-exit", "K", "0", "end all tasks once one fails; 0 does not")
 	fs.Lookup("kill-on-bad-exit").NoOptDefVal = "1"
+	for _, digit := range []string{"0", "1"} { // -K1: a letter whose value may be left out takes none that follows it
+		name := "kill-on-bad-exit-" + digit
+		fs.BoolFuncP(name, digit, "", func(string) error { f.killAll = digit; return nil })
+		_ = fs.MarkHidden(name)
+	}
 	runUnused.define(fs)
 	roomOptions.define(fs)
 	_ = fs.MarkHidden("input-socket") // where srun outside of the job waits with what it reads
@@ -406,12 +411,15 @@ func (s *step) wait(heard <-chan os.Signal) (worst int, err error) {
 	return worst, err
 }
 
-// errno is why a program could not be run; 0 = it is not known.
+// errno is why a program could not be run; 0 = it is not known, or something else failed.
 func errno(err error) (cause syscall.Errno) {
 	if errors.Is(err, exec.ErrNotFound) {
 		return syscall.ENOENT
 	}
-	errors.As(err, &cause)
+	var in *os.PathError
+	if errors.As(err, &in) && in.Op == "fork/exec" {
+		errors.As(err, &cause)
+	}
 	return cause
 }
 

@@ -19,21 +19,24 @@ func TestResumesUnseen(t *testing.T) {
 		shows int32
 	}
 	for name, runs := range map[string][]run{
-		"from one again":       {{[]int64{1, 2, 50}, nothing}, {[]int64{1}, sched.FromZero}},
+		"from one again":       {{[]int64{1, 2, 50}, nothing}, {[]int64{1}, nothing}},
 		"the next step":        {{[]int64{1, 2, 50}, nothing}, {[]int64{51}, sched.WentOn}},
 		"a checkpoint before":  {{[]int64{1, 2, 150}, nothing}, {[]int64{101}, sched.WentOn}},
 		"each tenth":           {{[]int64{10, 20, 200}, nothing}, {[]int64{210}, sched.WentOn}},
 		"after a silent one":   {{[]int64{1, 50}, nothing}, {nil, nothing}, {[]int64{51}, sched.WentOn}},
 		"never a step before":  {{nil, nothing}, {[]int64{51}, nothing}, {[]int64{51}, nothing}},
 		"one step before":      {{[]int64{1}, nothing}, {[]int64{1}, nothing}},
-		"counts from a number": {{[]int64{5000, 5001, 5002}, nothing}, {[]int64{5000}, sched.FromZero}},
+		"counts from a number": {{[]int64{5000, 5001, 5002}, nothing}, {[]int64{5003}, nothing}},
 		"by the clock, faster": {{[]int64{57, 110}, nothing}, {[]int64{115}, nothing}},
 		"jumps":                {{[]int64{1, 50}, nothing}, {[]int64{math.MaxInt64}, nothing}},
 		"jumped":               {{[]int64{1, math.MaxInt64}, nothing}, {[]int64{51}, nothing}},
 		"counts each epoch":    {{[]int64{1, 50, 1, 50}, nothing}, {[]int64{1}, nothing}},
-		"ranks":                {{[]int64{1, 1, 2, 1, 2, 3, 2, 9, 8, 9}, nothing}, {[]int64{10}, sched.WentOn}},
+		"counts short epochs":  {{[]int64{50, 100, 50, 100}, nothing}, {[]int64{150}, nothing}},
+		"too few":              {{[]int64{1, 2}, nothing}, {[]int64{3}, nothing}},
+		"few, by the clock":    {{[]int64{1, 10}, nothing}, {[]int64{8}, nothing}},
+		"ranks":                {{[]int64{1, 1, 2, 1, 2, 3, 2, 29, 28, 29}, nothing}, {[]int64{30}, sched.WentOn}},
 		"goes on, then not": {{[]int64{1, 50}, nothing}, {[]int64{51, 90}, sched.WentOn},
-			{[]int64{1}, sched.FromZero}},
+			{[]int64{1}, nothing}, {[]int64{90}, nothing}},
 	} {
 		r := newReader()
 		for i, run := range runs {

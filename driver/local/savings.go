@@ -59,7 +59,7 @@ func (t *tail) saw(m *progress.Reading, now time.Time) {
 	s := &t.savings
 	if m.Has&progress.Step != 0 {
 		o := t.a.odo
-		o.Wraps = o.Wraps || s.stepped && m.Step < s.step/2
+		o.Wraps = o.Wraps || s.stepped && (m.Step < s.step/2 || m.Step > 1 && m.Step <= s.step/2)
 		s.stepped, o.Reached = true, m.Step
 		if m.Step != s.step {
 			s.before, s.step = s.step, m.Step
@@ -104,23 +104,26 @@ func (t *tail) judge(m *progress.Reading) {
 	}
 }
 
-// judgeUnseen is judge for a job of which no save was seen: where earlier attempts came further than their first step,
-// the first of this one shows whether it kept its work all the same.
+// judgeUnseen is judge for a job of which no save was seen: where earlier attempts came far beyond their first step,
+// the first of this one can show that it kept its work all the same. That it did not, a first step never shows: many
+// logs count from one again in a job that goes on, and a job may have been stopped before its first save was due.
 func (t *tail) judgeUnseen(step int64) {
 	o := t.a.odo
 	zero, reached := o.FirstStep, o.Origin.Reached
 	switch {
 	case zero == 0:
 		o.FirstStep = max(step, 1)
-	case o.Wraps || reached <= zero:
+	case o.Wraps || reached < fewSteps || reached/8 < zero:
 	case step <= zero:
 		o.Resumes = false
-		t.report(sched.Event{Kind: sched.Saved, Code: sched.FromZero})
 	case continues(step, zero, reached):
 		o.Resumes = true
 		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(step)})
 	}
 }
+
+// fewSteps are too few to say by the next one that a job went on.
+const fewSteps = 16
 
 // continues reports whether an attempt whose first step is given goes on from others, which started with step zero
 // and reached another. A step right after that is no chance. Any other has to be near it, and far from where a job

@@ -15,7 +15,7 @@ func Unstoppable(j *sched.Job) string {
 	case j.Evidence == sched.SavesNot:
 		return "it was asked to save and saved nothing"
 	case j.Evidence == sched.ResumesNot:
-		return "it started from zero after a stop"
+		return "it saves, but started from zero all the same"
 	}
 	return "nothing shows that it saves"
 }

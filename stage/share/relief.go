@@ -41,10 +41,14 @@ func relieve(d *Company, v *sched.View, out *sched.Desired) (jobs []sched.JobID)
 	return jobs
 }
 
-// overfull reports whether the jobs on a GPU are known to have more memory than fits.
+// overfull reports whether the jobs on a GPU are known to have more memory than fits. Of a job that spreads over its
+// GPUs it is not known how much it has on which.
 func overfull(d *Company, v *sched.View, g sched.GPUID) bool {
 	all := 0.0
 	for _, id := range d.On[g] {
+		if d.spreads(v.Jobs[id].Spec.Model) {
+			return false
+		}
 		all += d.Know.memory(v, id)
 	}
 	total := float64(v.Nodes[v.GPUs[g].Node].Spec.GPUMemGB)
