@@ -51,6 +51,7 @@ type Options struct {
 	Knows   system.Knowledge  // from files that keys of the system name
 	Shim    []string          // see local.Options
 	Report  time.Duration     // see local.Options
+	Look    time.Duration     // see local.Options
 	Ports   ports.Range       // see local.Options
 	Machine device.Machine    // see local.Options
 	Inherit map[string]string // what those of Jobs inherit that are to; nil = none came with them
@@ -294,7 +295,8 @@ func (m *Manager) drive(s *host.Start) (host.Driver, error) {
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
 		Restored: store.RestoredAsOf(m.o.Dir),
 		Devices:  m.o.Devices, Known: known(s),
-		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Report: m.o.Report,
+		Types: s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim,
+		Report: m.o.Report, Look: m.o.Look,
 		Offer: len(s.Header.Pools) > 0, Hold: m.hold, Ports: m.o.Ports, Machine: m.o.Machine,
 		Log: m.o.Log, Peak: func(id sched.JobID) float32 { return m.recorder.Of(id).PeakGB }})
 	if err != nil {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ type rhythm struct{ lookEvery, lookSoon time.Duration }
 func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*deviceWatch, error) {
 	w := &deviceWatch{o: o, folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit,
 		refused: make(map[string]bool), rule: device.DefaultRule,
-		rhythm: rhythm{lookEvery, lookSoon}, seen: make(chan glance),
+		rhythm: rhythm{cmp.Or(o.Look, lookEvery), lookSoon}, seen: make(chan glance),
 		eye: device.NewSampler(o.Devices, lookPatience)}
 	if err := w.inventory(o.Known); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)

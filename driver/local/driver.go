@@ -48,6 +48,8 @@ type Options struct {
 	// Report is how often progress is reported, at most; speeds are measured from readings half as far apart. 0 = every
 	// 10 s. Jobs of seconds need it shorter, and then the log grows faster.
 	Report time.Duration
+	// Look is how often the devices are looked at; what they do is reported half as often. 0 = every 15 s.
+	Look time.Duration
 	// Hold says why no job may be started at present; "" = they may. It is called by the engine's goroutine, and by the
 	// one inside Next. nil: they may always.
 	Hold func() string
@@ -110,8 +112,9 @@ func New(o Options) (*Driver, error) {
 	if o.Hold == nil {
 		o.Hold = func() string { return "" }
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Offer},
-		runs: newAttemptBook(), ports: ports.NewPool(cmp.Or(o.Ports, ports.Default), rand.Int()),
+	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: 2 * cmp.Or(o.Look, lookEvery)},
+		lending: lending{on: o.Offer}, runs: newAttemptBook(),
+		ports:   ports.NewPool(cmp.Or(o.Ports, ports.Default), rand.Int()),
 		reports: make(chan report), quit: make(chan struct{})}
 	var err error
 	if d.dev, err = watchDevices(&d.o, &d.work, d.quit); err != nil {

@@ -8,9 +8,6 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// measureEvery is how often what the devices draw and do is reported.
-const measureEvery = 30 * time.Second
-
 // gauge makes events of samples: what the GPUs of each node draw and how much they are used, and the same of each job.
 // The power of a node is that of its GPUs: what else the machine draws is not seen. What is about the same as it was
 // reported last is not reported again, so that the log of an idle machine does not grow.

@@ -1,7 +1,13 @@
 package scenario
 
 import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/sched"
@@ -56,4 +62,95 @@ func TestEaCOSharesSlots(t *testing.T) {
 	s.let("go")
 	s.finished(first)
 	s.finished(second)
+}
+
+// pid waits for the number of a process that a job has written to a file.
+func (s *scene) pid(name string) int {
+	s.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		b, _ := os.ReadFile(filepath.Join(s.dir, name))
+		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+			return n
+		}
+	}
+	s.Fatalf("no process wrote its number to %s", name)
+	return 0
+}
+
+// Ensure that two jobs share a fake GPU by the memory that they state, that the one which has more than it stated is
+// taken off when all no longer fits, at no retry, while the other runs on and hears why, that it comes back alone, and
+// that both answer for all that the GPU draws while they hold it.
+func TestTooMuchMemoryOnSharedGPU(t *testing.T) {
+	t.Parallel()
+	gpu := device.NewFake(device.Device{Name: "A", Type: "h", MemoryGB: 40})
+	s := newScene(t, "eaco", gpu, map[string]string{"min_run": "0", "unsaved": "stop"})
+	s.options.Look = 20 * time.Millisecond
+	s.run()
+	// use sets how much memory processes have, in GB
+	use := func(of map[int]float64) {
+		r := device.Reading{Use: .8, Watts: 300, Joules: device.Unknown, Listed: true}
+		for pid, gb := range of {
+			r.UsedMiB += 1024 * gb
+			r.Processes = append(r.Processes, device.Process{PID: pid, MiB: 1024 * gb})
+		}
+		gpu.Set("A", r)
+	}
+	const job = "share: allow, gpu_use: 0.3, gpu_memory_gb: 18, epochs: 2, wall_time: 600s, command: "
+	shell := func(name string) string {
+		return "[sh, -c, 'echo $TRAINYARD_GPU_MEMORY_MIB; echo $$ > " + name + "; until [ -e go-" + name +
+			" ]; do sleep 0.05; done']"
+	}
+	first := s.submit("jobs: [{name: first, model: net, " + job + shell("first") + "}]")
+	one := s.pid("first")
+	use(map[int]float64{one: 17})
+	s.await(0, "the power of the machine is measured", func(e *sched.Event) bool {
+		return e.Kind == sched.Measured && e.Job == sched.None && e.Value > 0
+	})
+	s.await(0, "the memory of the first is measured", func(e *sched.Event) bool {
+		return e.Kind == sched.Measured && e.Job == first && e.MemGB == 17
+	})
+	second := s.submit("jobs: [{name: second, model: net2, " + job + shell("second") + "}]")
+	two := s.pid("second")
+	joined := s.started(second, 1)
+	use(map[int]float64{one: 17, two: 25})
+	undone := s.await(joined, "the second is taken off", func(e *sched.Event) bool {
+		return e.Kind == sched.Decided && e.Job == second && e.Target != nil && len(e.GPUs) == 0
+	})
+	use(map[int]float64{one: 17}) // a GPU is free once it shows no process that is gone
+	noted := s.await(joined, "the first hears why", func(e *sched.Event) bool {
+		return e.Kind == sched.Noted && e.Job == first
+	})
+	ended := s.await(undone, "the second ends", func(e *sched.Event) bool {
+		return e.Kind == sched.AttemptEnded && e.Job == second
+	})
+	log := s.events()
+	if w := log[undone].Target.Why; w.Code != sched.WhyUndone || w.Job != first || w.A != 25 {
+		t.Errorf("taken off because of %+v, want 25 GB next to the first", w)
+	}
+	if w := log[noted].Why; w.Code != sched.WhyKept || w.Job != second || w.A != 25 {
+		t.Errorf("the first hears %+v, want 25 GB of the second", w)
+	}
+	if log[ended].Outcome != sched.Preempted {
+		t.Errorf("the second ended %v, want no failure", log[ended].Outcome)
+	}
+	if out := s.output(second, 1); out != "18432\n" {
+		t.Errorf("the second was given %q MiB, want 18432", out)
+	}
+	use(nil)
+	s.let("go-first")
+	over := s.finished(first)
+	if again := s.started(second, 2); again < over {
+		t.Errorf("the second started again at event %d, the first ended at %d", again, over)
+	}
+	s.let("go-second")
+	s.finished(second)
+	s.stop()
+	res, jobs := s.m.Result()
+	charged := float64(jobs[first].Energy + jobs[second].Energy)
+	if want := res.EnergyBusy * 3.6e6; !(want > 0) || math.Abs(charged-want) > 1e-9*want {
+		t.Errorf("the jobs answer for %v J, the meter says %v", charged, want)
+	}
+	if jobs[first].PeakGB != 17 || jobs[second].PeakGB != 25 {
+		t.Errorf("peaks of %v and %v GB, want 17 and 25", jobs[first].PeakGB, jobs[second].PeakGB)
+	}
 }
