@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/cli/client"
@@ -231,6 +233,9 @@ func (f *runFlags) step(cmd *cobra.Command, args []string) error {
 	if err := s.start(args); err != nil {
 		s.signal(syscall.SIGKILL)
 		_, _ = s.wait(heard)
+		if coded := (*term.CodedError)(nil); errors.As(err, &coded) {
+			return err
+		}
 		return &term.CodedError{Code: 2, Err: err}
 	}
 	worst, err := s.wait(heard)
@@ -262,9 +267,11 @@ type step struct {
 	number string // of the step in its attempt
 	input  stepInput
 
-	tasks []*exec.Cmd
-	files map[string]*os.File
-	ends  chan int
+	tasks   []*exec.Cmd
+	grouped bool // each task leads a process group of its own
+	files   map[string]*os.File
+	ends    chan int
+	lines   lines
 }
 
 // environment is that of a task.
@@ -289,9 +296,11 @@ func (s *step) start(args []string) error {
 		return err
 	}
 	defer s.input.flow()
+	// a terminal has one group that may read it, which it gives Ctrl-C and the like to
+	s.grouped = s.input.whole == nil || !xterm.IsTerminal(int(s.input.whole.Fd()))
 	for i := range s.n {
 		c := exec.Command(args[0], args[1:]...)
-		c.Dir, c.Env = s.flags.dir, s.environment(i)
+		c.Dir, c.Env, c.SysProcAttr = s.flags.dir, s.environment(i), &syscall.SysProcAttr{Setpgid: s.grouped}
 		in, err := s.stdin(i)
 		if err != nil {
 			return err
@@ -299,14 +308,15 @@ func (s *step) start(args []string) error {
 		if in != nil {
 			c.Stdin = in
 		}
-		if err := s.direct(c, i); err != nil {
-			return err
+		ours, err := s.direct(c, i)
+		if err == nil {
+			err = started(c, args[0])
 		}
-		if err := c.Start(); err != nil {
-			if cause := errno(err); cause != 0 { // as Slurm says it
-				return fmt.Errorf("slurmstepd: error: execve(): %s: %w", args[0], cause)
-			}
-			return fmt.Errorf("srun: %w", err)
+		for _, f := range ours {
+			_ = f.Close() // it is the task's
+		}
+		if err != nil {
+			return err
 		}
 		if in != os.Stdin {
 			_ = in.Close() // it is the task's; nil is an error
@@ -314,38 +324,53 @@ func (s *step) start(args []string) error {
 		s.tasks = append(s.tasks, c)
 		go func() {
 			_ = c.Wait() // its state says how it ended
-			for _, to := range []io.Writer{c.Stdout, c.Stderr} {
-				if l, ok := to.(*labelled); ok {
-					l.flush()
-				}
-			}
 			s.ends <- i
 		}()
 	}
 	return nil
 }
 
-// direct says where a task writes to: to our own files, so that nothing is lost if we end.
-func (s *step) direct(c *exec.Cmd, task int) error {
+// started starts a task.
+func started(c *exec.Cmd, program string) error {
+	if c.Dir != "" {
+		if _, err := os.Stat(c.Dir); err != nil {
+			return fmt.Errorf("srun: --chdir: %w", err)
+		}
+	}
+	err := c.Start()
+	if cause := errno(err); cause != 0 { // as Slurm says it
+		return &term.CodedError{Code: int(cause),
+			Err: fmt.Errorf("slurmstepd: error: execve(): %s: %w", program, cause)}
+	} else if err != nil {
+		return fmt.Errorf("srun: %w", err)
+	}
+	return nil
+}
+
+// direct says where a task writes to: to our own files, so that nothing is lost if we end. Lines that are to have a
+// label come by pipes, whose ends in ours are to be closed once it is started.
+func (s *step) direct(c *exec.Cmd, task int) (ours []*os.File, err error) {
 	out, err := s.file(s.flags.output, task)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	side, err := s.file(cmp.Or(s.flags.errors, s.flags.output), task)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.Stdout, c.Stderr = os.Stdout, os.Stderr; out != nil {
-		c.Stdout = out
+	out, side = cmp.Or(out, os.Stdout), cmp.Or(side, os.Stderr)
+	for _, to := range []**os.File{&out, &side} {
+		if !s.flags.label {
+			break
+		}
+		write, err := s.lines.label(*to, strconv.Itoa(task)+": ")
+		if err != nil {
+			return ours, fmt.Errorf("srun: %w", err)
+		}
+		*to, ours = write, append(ours, write)
 	}
-	if side != nil {
-		c.Stderr = side
-	}
-	if s.flags.label {
-		c.Stdout = &labelled{to: c.Stdout.(*os.File), label: strconv.Itoa(task) + ": "}
-		c.Stderr = &labelled{to: c.Stderr.(*os.File), label: strconv.Itoa(task) + ": "}
-	}
-	return nil
+	c.Stdout, c.Stderr = out, side
+	return ours, nil
 }
 
 // file opens the file of a pattern for a task, tasks with the same name share one; nil = there is no pattern.
@@ -379,21 +404,17 @@ func (s *step) path(pattern string, task int) string {
 	return path
 }
 
-// signal passes a signal on to the tasks that live.
-func (s *step) signal(sig os.Signal) {
-	for _, c := range s.tasks {
-		_ = c.Process.Signal(sig) // of one that has ended it is an error
-	}
-}
-
 // wait waits for all tasks, and returns the worst exit code.
 func (s *step) wait(heard <-chan os.Signal) (worst int, err error) {
-	const patience = 30 * time.Second // of tasks that are asked to end
 	var late <-chan time.Time
+	var asked time.Time
 	for left := len(s.tasks); left > 0; {
 		select {
 		case sig := <-heard:
-			s.signal(sig)
+			s.signal(sig.(syscall.Signal))
+			if sig == syscall.SIGTERM {
+				asked = time.Now()
+			}
 		case <-late:
 			s.signal(syscall.SIGKILL)
 		case i := <-s.ends:
@@ -404,17 +425,21 @@ func (s *step) wait(heard <-chan os.Signal) (worst int, err error) {
 			}
 			if code > 0 && late == nil && s.flags.killAll == "1" {
 				s.signal(syscall.SIGTERM)
-				late = time.After(patience)
+				late, asked = time.After(patience), time.Now()
 			}
 		}
 	}
+	s.settle(asked.Add(patience))
 	return worst, err
 }
 
 // errno is why a program could not be run; 0 = it is not known, or something else failed.
 func errno(err error) (cause syscall.Errno) {
-	if errors.Is(err, exec.ErrNotFound) {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
 		return syscall.ENOENT
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR): // found in no path, or no file
+		return syscall.EACCES
 	}
 	var in *os.PathError
 	if errors.As(err, &in) && in.Op == "fork/exec" {
