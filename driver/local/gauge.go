@@ -2,6 +2,7 @@ package local
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
@@ -17,11 +18,20 @@ type gauge struct {
 	last  time.Time
 	nodes map[sched.NodeID]sched.Event // as last reported
 	jobs  map[sched.JobID]sched.Event
+	hold  map[sched.JobID]hold // at the last sample, of jobs that are up
+}
+
+// hold is how a job holds its GPUs.
+type hold struct {
+	attempt, holders int32 // holders of all of them: as many as there are where it is alone
+	samples          int   // so many in a row show it so
+	whole            bool  // it was so when means were last taken
 }
 
 // read folds a sample and returns what is to be reported.
 func (g *gauge) read(v *sched.View, list []device.Device, s *device.Sample, o *owners) (events []sched.Event) {
 	g.meter.See(s)
+	g.follow(v)
 	if g.last.IsZero() {
 		g.last = s.At
 	}
@@ -42,16 +52,59 @@ func (g *gauge) read(v *sched.View, list []device.Device, s *device.Sample, o *o
 	}
 	for id := range v.Jobs {
 		id := sched.JobID(id)
-		if j := &v.Jobs[id]; !j.Up || !j.HoldsDevices() {
+		h, up := g.hold[id]
+		if !up {
 			delete(g.jobs, id)
 			continue
 		}
-		if e := measureJob(v, list, id, means, s, o); !alike(e, g.jobs[id]) {
+		if h.samples == 1 { // the sample may be of the moment before
+			continue
+		}
+		of := means
+		if !h.whole {
+			of = latest(s)
+		}
+		h.whole = true
+		g.hold[id] = h
+		if e := measureJob(v, list, id, of, s, o); !alike(e, g.jobs[id]) {
 			g.jobs[id] = e
 			events = append(events, e)
 		}
 	}
 	return events
+}
+
+// follow notes how jobs hold their GPUs as of a sample. What was measured while they held them otherwise, or others had
+// them, is not theirs.
+func (g *gauge) follow(v *sched.View) {
+	if g.hold == nil {
+		g.hold = make(map[sched.JobID]hold)
+	}
+	for id := range v.Jobs {
+		j, id := &v.Jobs[id], sched.JobID(id)
+		if !j.Up || !j.HoldsDevices() {
+			delete(g.hold, id)
+			continue
+		}
+		now, was := hold{attempt: j.Attempts}, g.hold[id]
+		for _, x := range j.GPUs {
+			now.holders += int32(v.GPUs[x].Holders)
+		}
+		if now.attempt == was.attempt && now.holders == was.holders {
+			now.samples, now.whole = was.samples, was.whole
+		}
+		now.samples++
+		g.hold[id] = now
+	}
+}
+
+// latest returns what a sample shows in place of means.
+func latest(s *device.Sample) map[string]device.Mean {
+	means := make(map[string]device.Mean, len(s.Readings))
+	for name, r := range s.Readings {
+		means[name] = device.Mean{Watts: r.Watts, Use: r.Use, MiB: r.UsedMiB}
+	}
+	return means
 }
 
 // measureNode returns what the GPUs of a node draw, and the use of those that jobs hold.
@@ -76,18 +129,19 @@ func measureJob(v *sched.View, list []device.Device, id sched.JobID, means map[s
 	o *owners) sched.Event {
 	j := &v.Jobs[id]
 	e := sched.Event{Kind: sched.Measured, Node: sched.None, Job: id}
-	alone := true
+	alone, named := true, true
 	names := make([]string, len(j.GPUs))
 	for i, g := range j.GPUs {
 		names[i] = list[g].Name
 		alone = alone && v.GPUs[g].Holders == 1
 		r := s.Readings[names[i]]
 		e.MemGB = max(e.MemGB, float32(memoryOf(&r, id, o)/1024))
+		named = named && r.Listed && !slices.ContainsFunc(r.Processes, func(p device.Process) bool { return p.MiB <= 0 })
 	}
 	use, mem := device.Use(means, names)
 	if e.Rate = use; alone {
 		e.Value = float64(device.Power(means, names))
-		if e.MemGB == 0 { // its processes are not named
+		if e.MemGB == 0 && !named { // it is not said who has how much
 			e.MemGB = mem
 		}
 	}
