@@ -61,6 +61,7 @@ type report struct {
 	event  sched.Event               // as far as the attempt knows it
 	at     stamp                     // when that happened
 	unfree map[string]device.Verdict // at its end: devices that may not be given on, by name
+	others neighbours                // at its end
 	fatal  error                     // the driver must not go on
 }
 
@@ -391,7 +392,7 @@ func (a *attempt) finish(x *end) {
 	if x.over == nil || !a.gone() || !a.gone() {
 		a.sweep()
 	}
-	unfree := a.d.release(a, a.order.Devices)
+	unfree, others := a.d.release(a, a.order.Devices)
 	if x.over != nil && !x.over.Started.IsZero() {
 		a.started(startOf(x.over))
 	}
@@ -406,7 +407,7 @@ func (a *attempt) finish(x *end) {
 	if a.meter != nil {
 		a.meter.keep()
 	}
-	a.send(report{event: e, at: endOf(x.over), unfree: unfree})
+	a.send(report{event: e, at: endOf(x.over), unfree: unfree, others: others})
 }
 
 // group is the processes of the attempt.

@@ -337,8 +337,8 @@ func (d *Driver) Status() []device.Status {
 }
 
 // release returns once the devices of an attempt that has ended are free, or the patience is over. Then it returns
-// those that are not, and why.
-func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
+// those that are not, and why, and what others had there at first.
+func (d *Driver) release(a *attempt, names []string) (unfree map[string]device.Verdict, others neighbours) {
 	began := time.Now()
 	check := device.NewCheck(d.dev.rule, names, began)
 	ctx, cancel := context.WithDeadline(context.Background(), began.Add(d.dev.rule.Patience))
@@ -346,6 +346,9 @@ func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
 	for !isClosed(d.quit) {
 		s, err := d.dev.eye.Sample(ctx)
 		o := d.owners(a)
+		if others == nil && err == nil && s != nil {
+			others = o.on(s, names)
+		}
 		if check.See(s, err, time.Now(), device.Owners{Ours: o.owns, Gone: gone, Held: o.holds}) {
 			break
 		}
@@ -355,7 +358,7 @@ func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
 		case <-d.quit:
 		}
 	}
-	return check.Found()
+	return check.Found(), others
 }
 
 // numbers returns the GPUs of the named devices.

@@ -227,6 +227,7 @@ func (d *Driver) take(r report) error {
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
 		a.requeued(&d.view.Jobs[r.job], &r.event)
+		starved(d, &r)
 		d.runs.over(r.job, r.number)
 		ran := time.Duration(0)
 		if j := &d.view.Jobs[r.job]; j.Up {
@@ -470,10 +471,18 @@ func (d *Driver) start(a *sched.Action) {
 // memory returns how much memory of each GPU a job is given that states so much, in GB: what it was measured to have,
 // by which it shares, where that is more.
 func (o *Options) memory(id sched.JobID, stated float32) float32 {
-	if stated == 0 || o.Peak == nil {
-		return stated
+	if stated == 0 {
+		return 0
 	}
-	return max(stated, o.Peak(id))
+	return max(stated, o.peak(id))
+}
+
+// peak returns the most memory that a job was measured to have on a GPU, in GB; 0 = unknown.
+func (o *Options) peak(id sched.JobID) float32 {
+	if o.Peak == nil {
+		return 0
+	}
+	return o.Peak(id)
 }
 
 // order is what the driver orders of the shim of an attempt. In a copy of its tree, unlink returns the command with

@@ -107,6 +107,16 @@ func latest(s *device.Sample) map[string]device.Mean {
 	return means
 }
 
+// outgrown returns what was reported last of a job, with the memory that it was seen to have since.
+func (g *gauge) outgrown(id sched.JobID, gb float32) sched.Event {
+	e := g.jobs[id]
+	e.Kind, e.Node, e.Job, e.MemGB = sched.Measured, sched.None, id, max(e.MemGB, gb)
+	if g.jobs != nil {
+		g.jobs[id] = e
+	}
+	return e
+}
+
 // measureNode returns what the GPUs of a node draw, and the use of those that jobs hold.
 func measureNode(v *sched.View, list []device.Device, n sched.NodeID, means map[string]device.Mean) sched.Event {
 	node := &v.Nodes[n]
@@ -136,7 +146,8 @@ func measureJob(v *sched.View, list []device.Device, id sched.JobID, means map[s
 		alone = alone && v.GPUs[g].Holders == 1
 		r := s.Readings[names[i]]
 		e.MemGB = max(e.MemGB, float32(memoryOf(&r, id, o)/1024))
-		named = named && r.Listed && !slices.ContainsFunc(r.Processes, func(p device.Process) bool { return p.MiB <= 0 })
+		named = named && r.Listed &&
+			!slices.ContainsFunc(r.Processes, func(p device.Process) bool { return p.MiB <= 0 })
 	}
 	use, mem := device.Use(means, names)
 	if e.Rate = use; alone {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -77,6 +78,34 @@ func (s *scene) pid(name string) int {
 	return 0
 }
 
+// use has processes have so much memory, in GB, of a fake GPU.
+func (s *scene) use(gpu *device.Fake, of map[int]float64) {
+	r := device.Reading{Use: .8, Watts: 300, Joules: device.Unknown, Listed: true}
+	for pid, gb := range of {
+		r.UsedMiB += 1024 * gb
+		r.Processes = append(r.Processes, device.Process{PID: pid, MiB: 1024 * gb})
+	}
+	gpu.Set("A", r)
+}
+
+// sharer is the part of a job file of a job that states 18 GB. It writes the number of its process to a file named as
+// it is, and ends, with the exit code in there, once there is a file go- and that name.
+func sharer(name string) string {
+	return "share: allow, gpu_use: 0.3, gpu_memory_gb: 18, epochs: 2, wall_time: 600s, command: " +
+		"[sh, -c, 'echo $TRAINYARD_GPU_MEMORY_MIB; echo $$ > " + name + "; until [ -s go-" + name +
+		" ]; do sleep 0.05; done; exit $(cat go-" + name + ")']"
+}
+
+// ends has a sharer end with an exit code.
+func (s *scene) ends(name string, code int) {
+	s.Helper()
+	part := filepath.Join(s.dir, "part-"+name)
+	err := os.WriteFile(part, []byte(strconv.Itoa(code)), 0o600)
+	if err = errors.Join(err, os.Rename(part, filepath.Join(s.dir, "go-"+name))); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // Ensure that two jobs share a fake GPU by the memory that they state, that the one which has more than it stated is
 // taken off when all no longer fits, at no retry, while the other runs on and hears why, that it comes back alone, and
 // that both answer for all that the GPU draws while they hold it.
@@ -86,21 +115,8 @@ func TestTooMuchMemoryOnSharedGPU(t *testing.T) {
 	s := newScene(t, "eaco", gpu, map[string]string{"min_run": "0", "unsaved": "stop"})
 	s.options.Look = 20 * time.Millisecond
 	s.run()
-	// use sets how much memory processes have, in GB
-	use := func(of map[int]float64) {
-		r := device.Reading{Use: .8, Watts: 300, Joules: device.Unknown, Listed: true}
-		for pid, gb := range of {
-			r.UsedMiB += 1024 * gb
-			r.Processes = append(r.Processes, device.Process{PID: pid, MiB: 1024 * gb})
-		}
-		gpu.Set("A", r)
-	}
-	const job = "share: allow, gpu_use: 0.3, gpu_memory_gb: 18, epochs: 2, wall_time: 600s, command: "
-	shell := func(name string) string {
-		return "[sh, -c, 'echo $TRAINYARD_GPU_MEMORY_MIB; echo $$ > " + name + "; until [ -e go-" + name +
-			" ]; do sleep 0.05; done']"
-	}
-	first := s.submit("jobs: [{name: first, model: net, " + job + shell("first") + "}]")
+	use := func(of map[int]float64) { s.use(gpu, of) }
+	first := s.submit("jobs: [{name: first, model: net, " + sharer("first") + "}]")
 	one := s.pid("first")
 	use(map[int]float64{one: 17})
 	s.await(0, "the power of the machine is measured", func(e *sched.Event) bool {
@@ -109,7 +125,7 @@ func TestTooMuchMemoryOnSharedGPU(t *testing.T) {
 	s.await(0, "the memory of the first is measured", func(e *sched.Event) bool {
 		return e.Kind == sched.Measured && e.Job == first && e.MemGB == 17
 	})
-	second := s.submit("jobs: [{name: second, model: net2, " + job + shell("second") + "}]")
+	second := s.submit("jobs: [{name: second, model: net2, " + sharer("second") + "}]")
 	two := s.pid("second")
 	joined := s.started(second, 1)
 	use(map[int]float64{one: 17, two: 25})
@@ -137,12 +153,12 @@ func TestTooMuchMemoryOnSharedGPU(t *testing.T) {
 		t.Errorf("the second was given %q MiB, want 18432", out)
 	}
 	use(nil)
-	s.let("go-first")
+	s.ends("first", 0)
 	over := s.finished(first)
 	if again := s.started(second, 2); again < over {
 		t.Errorf("the second started again at event %d, the first ended at %d", again, over)
 	}
-	s.let("go-second")
+	s.ends("second", 0)
 	s.finished(second)
 	s.stop()
 	res, jobs := s.m.Result()
@@ -153,4 +169,41 @@ func TestTooMuchMemoryOnSharedGPU(t *testing.T) {
 	if jobs[first].PeakGB != 17 || jobs[second].PeakGB != 25 {
 		t.Errorf("peaks of %v and %v GB, want 17 and 25", jobs[first].PeakGB, jobs[second].PeakGB)
 	}
+}
+
+// Ensure that a job which fails for want of memory of a GPU, before anyone has looked, because the one next to it has
+// more than it stated, spends no retry, of which it has none, hears why, and starts again once that one is gone.
+func TestStarvedOnSharedGPU(t *testing.T) {
+	t.Parallel()
+	gpu := device.NewFake(device.Device{Name: "A", Type: "h", MemoryGB: 40})
+	s := newScene(t, "eaco", gpu, map[string]string{"min_run": "0", "unsaved": "stop"})
+	s.options.Look = time.Hour // after the first
+	s.run()
+	first := s.submit("jobs: [{name: first, model: net, " + sharer("first") + "}]")
+	one := s.pid("first")
+	s.use(gpu, map[int]float64{one: 17})
+	second := s.submit("jobs: [{name: second, model: net2, " + sharer("second") + "}]")
+	two := s.pid("second")
+	s.started(second, 1)
+	s.use(gpu, map[int]float64{two: 25}) // the first is gone when it is looked
+	s.ends("first", 1)
+	ended := s.await(0, "the first ends", func(e *sched.Event) bool {
+		return e.Kind == sched.AttemptEnded && e.Job == first
+	})
+	if e := s.events()[ended]; e.Outcome != sched.NodeLost || !strings.HasPrefix(e.Text, "job 1 next to it had 25 GB") {
+		t.Errorf("the first ended %v, %q, want it not to be its fault", e.Outcome, e.Text)
+	}
+	if err := os.Remove(filepath.Join(s.dir, "go-first")); err != nil {
+		t.Fatal(err)
+	}
+	s.ends("second", 0)
+	s.use(gpu, nil)
+	over := s.finished(second)
+	if again := s.started(first, 2); again < over {
+		t.Errorf("the first started again at event %d, the second ended at %d", again, over)
+	}
+	s.ends("first", 0)
+	s.await(ended+1, "the first has finished", func(e *sched.Event) bool {
+		return e.Kind == sched.AttemptEnded && e.Job == first && e.Outcome == sched.Finished
+	})
 }
