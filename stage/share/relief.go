@@ -14,6 +14,7 @@ func relieve(d *Company, v *sched.View, out *sched.Desired) (jobs []sched.JobID)
 	if d.Know.Peaks == nil || !d.Dirty {
 		return nil
 	}
+	var gone []sched.JobID
 	for g, on := range d.On {
 		seen := slices.ContainsFunc(on, func(id sched.JobID) bool { return slices.Contains(jobs, id) })
 		if seen || len(on) < 2 || !overfull(d, v, sched.GPUID(g)) {
@@ -30,15 +31,26 @@ func relieve(d *Company, v *sched.View, out *sched.Desired) (jobs []sched.JobID)
 		for _, o := range others {
 			out.Notes = append(out.Notes, sched.Note{Job: o, Why: sched.Reason{Code: sched.WhyKept, Job: id, A: has}})
 		}
-		for _, o := range others { // one on trial next to more than the job that goes tries out those that stay
-			if d.trial[o] && len(others) > 1 {
-				d.crowd = slices.DeleteFunc(slices.Clone(others), func(x sched.JobID) bool { return x == o })
-				d.tryOut(o, out)
-			}
-		}
-		jobs = append(append(jobs, others...), id)
+		gone, jobs = append(gone, id), append(append(jobs, others...), id)
+		retry(d, others, gone, out)
 	}
 	return jobs
+}
+
+// retry has the trials go on that any of jobs take part in, next to those that stay.
+func retry(d *Company, jobs, gone []sched.JobID, out *sched.Desired) {
+	has := func(list []sched.JobID) func(sched.JobID) bool {
+		return func(o sched.JobID) bool { return slices.Contains(list, o) }
+	}
+	for _, id := range d.open {
+		d.crowd = d.partner(d.Held[id], d.crowd)
+		if slices.Contains(gone, id) || !slices.ContainsFunc(d.crowd, has(jobs)) {
+			continue
+		}
+		if d.crowd = slices.DeleteFunc(d.others(id), has(gone)); len(d.crowd) > 0 {
+			d.tryOut(id, out)
+		}
+	}
 }
 
 // overfull reports whether the jobs on a GPU are known to have more memory than fits. Of a job that spreads over its

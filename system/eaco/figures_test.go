@@ -188,3 +188,43 @@ func TestTooMuchMemoryOnTrial(t *testing.T) {
 		t.Errorf("%+v, %+v, want nothing more", out.Jobs, out.Notes)
 	}
 }
+
+// Ensure that a trial on several GPUs goes on, from the start, where a job is taken off one of them: of a newcomer that
+// was next to it, and of one that was not, next to one that was.
+func TestTooMuchMemoryByTrial(t *testing.T) {
+	rows := tables(t)
+	for name, gpus := range map[string][3][]sched.GPUID{
+		"next to it": {{0}, {1}, {0, 1}},
+		"further on": {{0}, {0, 1}, {1}},
+	} {
+		s := newStill(1)
+		for i, set := range gpus {
+			x := &s.view.Jobs[s.add(job(rows, "AlexNet", 0), 0)]
+			x.Spec.GPUMemGB, x.Spec.GPUs = 20, sched.Rigid(len(set))
+			x.Target, x.GPUs, x.Trial = set, set, i == 2
+		}
+		k := eaco.Known{Work: s, Learner: seeded(t, rows), Peaks: footprint.New()}
+		d, err := eaco.New(eaco.Params{Known: k, Slow: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Resume(&s.view)
+		var out sched.Desired
+		d.Decide(&s.view, &out)
+		e := sched.Event{Kind: sched.Measured, Job: 0, MemGB: 80}
+		k.Peaks.Observe(&s.view, &e)
+		d.Observe(&s.view, &e)
+		out.Reset()
+		d.Decide(&s.view, &out)
+		if len(out.Jobs) != 1 || out.Jobs[0].Job != 0 || len(out.Set(&out.Jobs[0])) > 0 {
+			t.Errorf("%s: %+v, want the first taken off", name, out.Jobs)
+		}
+		watched := make(map[sched.JobID]bool)
+		for _, w := range out.Watch {
+			watched[w.Job] = w.On
+		}
+		if watched[0] || !watched[1] || !watched[2] {
+			t.Errorf("%s: watched: %v, want the two that stay", name, watched)
+		}
+	}
+}
