@@ -14,12 +14,14 @@ type Keys struct {
 	Preemptible string     `json:"preemptible,omitempty" doc:"whether it may be stopped for others: true or false; nothing = after-save"`
 }
 
-// Paths are where a job runs and what it writes to: absolute, but for a program that is looked for in PATH.
+// Paths are where a job runs and what it writes to: absolute, but for a program that is looked for in PATH; and how
+// many tasks srun starts in it.
 type Paths struct {
 	Dir     string `json:"dir"`
 	Program string `json:"program,omitempty" doc:"its script, else its program; nothing = words for a shell"`
 	Output  string `json:"output,omitempty" doc:"file of its user; nothing = none"`
 	Error   string `json:"error,omitempty" doc:"the same, for standard error"`
+	Tasks   int    `json:"tasks,omitempty" doc:"of srun in it, where that was asked for"`
 }
 
 // TimeLimit is how long a job may run.

@@ -49,6 +49,7 @@ func (*Site) Paths(id sched.JobID, spec *sched.JobSpec) *api.Paths {
 		return nil
 	}
 	p := &api.Paths{Dir: t.Dir, Program: t.Program()}
+	p.Tasks, _ = strconv.Atoi(t.Env[task.SlurmTasks]) // 0 = it is not there
 	if t.Output.File != "" {
 		p.Output = t.Expand(t.Output.File, id, spec)
 		p.Error = t.Expand(cmp.Or(t.Output.Error, t.Output.File), id, spec)

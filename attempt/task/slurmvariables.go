@@ -6,11 +6,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// SlurmName and SlurmFolder are variables of a script that `sbatch` submitted: the name of its job, and the folder that
-// it was submitted in.
+// SlurmName, SlurmFolder and SlurmTasks are variables of a script that `sbatch` submitted: the name of its job, the
+// folder that it was submitted in, and how many tasks were asked for, if they were.
 const (
 	SlurmName   = "SLURM_JOB_NAME"
 	SlurmFolder = "SLURM_SUBMIT_DIR"
+	SlurmTasks  = "SLURM_NTASKS"
 )
 
 // Slurm returns, as NAME=VALUE, what a script that `sbatch` submitted finds of its job, as Slurm 22.05 names it; nil

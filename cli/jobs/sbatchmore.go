@@ -111,7 +111,7 @@ func (f *batchMore) set(job map[string]any, env map[string]string, now time.Time
 	}
 	env["SLURM_TASKS_PER_NODE"] = strconv.Itoa(max(n, 1))
 	if n > 0 { // by these some trainers take each process for a task: they are there where tasks were asked for
-		env["SLURM_NTASKS"], env["SLURM_NPROCS"] = strconv.Itoa(n), strconv.Itoa(n)
+		env[task.SlurmTasks], env["SLURM_NPROCS"] = strconv.Itoa(n), strconv.Itoa(n)
 	}
 	if f.tasksPerNode > 0 {
 		env["SLURM_NTASKS_PER_NODE"] = strconv.Itoa(f.tasksPerNode)

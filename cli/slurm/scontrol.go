@@ -208,12 +208,8 @@ func update(ctx context.Context, c *api.Client, args []string) error {
 // update changes keys of the job. As in Slurm the priority 0 holds it; the one that is shown of it changes nothing.
 func (l *line) update(ctx context.Context, c *api.Client, change map[string]any) error {
 	change = maps.Clone(change)
-	if by, changes := change["time_limit"].(difference); changes {
-		limit, err := l.limitBy(by)
-		if err != nil {
-			return err
-		}
-		change["time_limit"] = limit
+	if err := l.limitTime(ctx, c, change); err != nil {
+		return err
 	}
 	hold := false
 	switch n, ranked := change["priority"].(int); {
@@ -262,17 +258,37 @@ func differenceOf(name, sign, value string) (any, error) {
 	return difference(by), nil
 }
 
-// limitBy is the time limit of a job that differs by so much from what it is.
-func (l *line) limitBy(by difference) (any, error) {
-	now, err := time.ParseDuration(l.TimeLimit)
+// limitTime puts the time limit that a change is to make in the form of a job file, with what stays of that of the job:
+// when it is warned, and whether the limit is of each attempt. As in Slurm, a first limit is of each.
+func (l *line) limitTime(ctx context.Context, c *api.Client, change map[string]any) error {
+	most, limits := change["time_limit"].(time.Duration)
+	by, changes := change["time_limit"].(difference)
+	if !limits && !changes {
+		return nil
+	}
+	doc, err := c.Job(ctx, strconv.Itoa(l.ID))
 	if err != nil {
-		return nil, term.Refusedf("scontrol update: job %d has no time limit to change, want TimeLimit=", l.ID)
+		return err
 	}
-	most := now + time.Duration(by)
-	if most <= 0 {
-		return nil, term.Refusedf("scontrol update: job %d has a time limit of %v, want less taken off it", l.ID, now)
+	limit := api.TimeLimit{Max: doc.TimeLimit, Each: true}
+	if doc.Keys != nil && doc.Keys.TimeLimit != nil {
+		limit = *doc.Keys.TimeLimit
 	}
-	return map[string]any{"max": most.String(), "each": true}, nil
+	if changes && limit.Max == "" {
+		return term.Refusedf("scontrol update: job %d has no time limit to change, want TimeLimit=", l.ID)
+	}
+	if changes {
+		now, _ := time.ParseDuration(limit.Max) // it is a time
+		if most = now + time.Duration(by); most <= 0 {
+			return term.Refusedf("scontrol update: job %d has a time limit of %v, want less taken off it", l.ID, now)
+		}
+	}
+	if warn, _ := time.ParseDuration(limit.Warn); warn > most {
+		limit.Warn = most.String()
+	}
+	limit.Max = most.String()
+	change["time_limit"] = limit
+	return nil
 }
 
 // valueOf makes the value of a key of jobs from that of scontrol.
@@ -288,7 +304,7 @@ func valueOf(name, value string) (any, error) {
 				"UNLIMITED",
 				term.ShellWord(value))
 		}
-		return map[string]any{"max": most.String(), "each": true}, nil
+		return most, nil
 	case "priority", "gpus":
 		number := value[strings.LastIndexByte(value, ':')+1:]
 		n, err := strconv.Atoi(number)

@@ -129,8 +129,16 @@ func jobText(l *line) string {
 		fmt.Sprintf("SubmitTime=%s StartTime=%s EndTime=%s", at(l.Submitted, "Unknown"), l.start("Unknown"),
 			at(l.Ended, "Unknown")),
 		fmt.Sprintf("Partition=%s NodeList=%s", partition, nodes),
-		fmt.Sprintf("NumNodes=1 NumCPUs=%s NumTasks=1 TRES=node=1,gres/gpu=%d", l.cpus(), l.width()),
+		fmt.Sprintf("NumNodes=1 NumCPUs=%s NumTasks=%d TRES=node=1,gres/gpu=%d", l.cpus(), l.tasksAsked(), l.width()),
 	}, places(l.Paths)...), "\n   ")
+}
+
+// tasksAsked is how many tasks of srun were asked for, as far as that is known.
+func (l *line) tasksAsked() int {
+	if l.Paths == nil {
+		return 1
+	}
+	return max(l.Paths.Tasks, 1)
 }
 
 // hostNames writes the machines of a list one a line: that of the job where none is given.

@@ -169,7 +169,7 @@ func (f *runFlags) job(cmd *cobra.Command, args []string) error {
 		own := append([]string{program, "slurm", "srun", "--label=" + strconv.FormatBool(f.label), "--ntasks",
 			strconv.Itoa(n), "--kill-on-bad-exit=" + f.killAll}, input...)
 		args = append(append(own, "--"), args...)
-		flags = append(flags, "--env", "SLURM_NTASKS="+strconv.Itoa(n))
+		flags = append(flags, "--env", task.SlurmTasks+"="+strconv.Itoa(n))
 	}
 	flags = append(flags, "--env", task.SlurmName+"="+name)
 	submit := sub(append(append([]string{"submit", "--json"}, flags...), append([]string{"--"}, args...)...)...)
@@ -214,7 +214,7 @@ var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sysc
 func (f *runFlags) step(cmd *cobra.Command, args []string) error {
 	n := max(f.tasks, f.perNode)
 	if n == 0 {
-		n, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS"))
+		n, _ = strconv.Atoi(os.Getenv(task.SlurmTasks))
 	}
 	const most = 4096
 	if n = max(n, 1); n > most {

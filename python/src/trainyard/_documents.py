@@ -250,6 +250,7 @@ class Paths(_Paths, total=False):
     error: str
     output: str
     program: str
+    tasks: int
 
 
 class _Job(TypedDict):
