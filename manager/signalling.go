@@ -72,11 +72,10 @@ func addressees(all []procs.Member, to string, env []string, shimPID int) (list 
 		byPID[all[i].PID] = &all[i]
 	}
 	steps := slices.ContainsFunc(all, isStep)
-	isBatch := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, task.SlurmFolder+"=") })
 	switch {
 	case to != "" && to != "main" && to != "all":
 		return nil, fmt.Errorf("%w: signal to %q, want main, all or nothing", api.ErrMalformed, to)
-	case to == "" && !steps && isBatch:
+	case to == "" && !steps && task.IsBatch(env):
 		return nil, fmt.Errorf("%w: no step of srun runs in it, to which a signal would go; want main, its script, or "+
 			"all: scancel --batch or --full", api.ErrRefused)
 	}

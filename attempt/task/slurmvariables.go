@@ -1,7 +1,9 @@
 package task
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -13,6 +15,11 @@ const (
 	SlurmFolder = "SLURM_SUBMIT_DIR"
 	SlurmTasks  = "SLURM_NTASKS"
 )
+
+// IsBatch reports whether a job with this environment is a script that `sbatch` submitted.
+func IsBatch(env []string) bool {
+	return slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, SlurmFolder+"=") })
+}
 
 // Slurm returns, as NAME=VALUE, what a script that `sbatch` submitted finds of its job, as Slurm 22.05 names it; nil
 // for other jobs. The number of tasks is not named: by SLURM_NTASKS some trainers take each process for a rank that

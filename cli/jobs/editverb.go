@@ -164,25 +164,33 @@ func assigned(args []string) (string, error) {
 			return "", term.Usagef("edit: %s twice, want it once", term.ShellWord(key))
 		}
 		seen[key] = true
-		fmt.Fprintf(&b, "%s: %s\n", quotedJSON(key), flowOf(key, value))
+		flow, err := flowOf(key, value)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%s: %s\n", quotedJSON(key), flow)
 	}
 	return b.String(), nil
 }
 
 // flowOf is a value in YAML.
-func flowOf(key, value string) string {
+func flowOf(key, value string) (string, error) {
 	if strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{") {
-		return strings.ReplaceAll(value, "\n", " ")
+		return strings.ReplaceAll(value, "\n", " "), nil
 	}
 	for _, f := range keyFlags {
 		if f.key == key && strings.ReplaceAll(f.flag, "-", "_") == key {
-			return quotedJSON(f.value(value))
+			return quotedJSON(f.value(value)), nil
 		}
 	}
-	if low, high, ranged := strings.Cut(value, "-"); key == "gpus" && ranged {
-		return quotedJSON(map[string]any{"min": asWhole(low), "max": asWhole(high)})
+	if key == "gpus" {
+		w, err := parseWidths("edit: gpus", value)
+		if err != nil || w.Min == w.Max {
+			return quotedJSON(w.Max), err
+		}
+		return quotedJSON(map[string]int32{"min": w.Min, "max": w.Max, "default": w.Want}), nil
 	}
-	return quotedJSON(asNumber(value))
+	return quotedJSON(asNumber(value)), nil
 }
 
 func quotedJSON(v any) string {

@@ -58,13 +58,13 @@ func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, er
 	if !cmd.Flags().Changed("gpus") {
 		example := "trainyard resize " + strings.Join(args[:min(len(args), 1)], "") + " --gpus 2"
 		if last := strings.Join(args[max(len(args)-1, 0):], ""); len(args) > 1 {
-			if _, bad := parseWidths("resize", last); bad == nil {
+			if _, bad := parseWidths("resize: --gpus", last); bad == nil {
 				example = "trainyard resize " + strings.Join(args[:len(args)-1], " ") + " --gpus " + last
 			}
 		}
 		return r, term.Usagef("resize: no --gpus, want %s, as in `%s`", widthsWanted, example)
 	}
-	w, err := parseWidths("resize", gpus)
+	w, err := parseWidths("resize: --gpus", gpus)
 	return api.Resize{Min: int(w.Min), Want: int(w.Want), Max: int(w.Max)}, err
 }
 

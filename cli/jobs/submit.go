@@ -121,7 +121,7 @@ func anyChanged(cmd *cobra.Command, flags ...string) bool {
 // inline is the command as a job file. What is wrong with it is said in words of the command line.
 func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, err error) {
 	verb := term.OwnName(cmd)
-	gpus, err := parseWidths(verb, f.gpus)
+	gpus, err := parseWidths(verb+": --gpus", f.gpus)
 	if err != nil {
 		return s, err
 	}

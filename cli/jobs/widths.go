@@ -15,12 +15,13 @@ import (
 // job holds of the widths that it allows. A job file may say which of them systems give that do not resize:
 // MIN-MAX:WANT.
 
-// widthsWanted is what --gpus takes.
+// widthsWanted is what --gpus, and gpus= of an edit, takes.
 var widthsWanted = fmt.Sprintf("N, MIN-MAX or MIN-MAX:WANT, from 1 to %d, MIN <= WANT <= MAX", jobfile.MaxGPUs)
 
 // parseWidths reads N, MIN-MAX or MIN-MAX:WANT; MIN:MAX is the same as MIN-MAX.
-func parseWidths(verb, text string) (r sched.Range, err error) {
-	bad := term.Usagef("%s: --gpus %q, want %s", verb, text, widthsWanted)
+// where is the flag or key that it is given to.
+func parseWidths(where, text string) (r sched.Range, err error) {
+	bad := term.Usagef("%s %q, want %s", where, text, widthsWanted)
 	parts := strings.Split(strings.Replace(text, "-", ":", 1), ":")
 	n := make([]int, len(parts))
 	for i := range parts {

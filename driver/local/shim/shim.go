@@ -278,6 +278,9 @@ func (s *shim) untilDone(group *procs.Group, main int, done <-chan struct{}, ove
 	over.Stopped, over.StopAsked = true, time.Now()
 	s.outputs.copyNow() // what it has written before says nothing of its answer
 	ask := newAsking(s, group, main, over)
+	if over.TimedOut && !over.Warned.IsZero() && task.IsBatch(s.order.Env) { // as in Slurm, its signal comes once
+		ask.sig = syscall.SIGTERM
+	}
 	if ask.untilGone(done) {
 		return
 	}
