@@ -57,8 +57,8 @@ type upcaster struct {
 // upcasters lead from each older schema to the next, oldest first, the last of them to Schema.
 //
 // v1 knew neither what a job saves (events saved, keys saves and preemptible of arrivals) nor that it may not be
-// stopped, v2 not that priorities of real jobs are classes, and v3 not that they share GPUs by figures alone: all their
-// lines mean the same in what came next.
+// stopped, v2 not that priorities of real jobs are classes, and v3 neither that they share GPUs by figures alone nor
+// that an attempt started over: all their lines mean the same in what came next.
 var upcasters = []upcaster{
 	{"trainyard.log/v1", func(line []byte) []byte { return line }},
 	{"trainyard.log/v2", func(line []byte) []byte { return line }},

@@ -95,7 +95,7 @@ func (c *classTwin) noteTry(v *sched.View, e *sched.Event) {
 	case sched.AttemptEnded, sched.StartFailed:
 		c.noteEnd(v, e, x)
 	case sched.Saved:
-		if e.Code == sched.FromZero {
+		if e.Code == sched.FromZero || e.Code == sched.StartedOver {
 			c.noteZero(e.Job)
 		}
 	}

@@ -40,7 +40,7 @@ func (p *purse) note(e *sched.Event, j *sched.Job) {
 	case sched.JobCommanded:
 		p.command(sched.Command(e.Code), j.HoldsDevices())
 	case sched.Saved:
-		if e.Code == sched.FromZero {
+		if e.Code == sched.FromZero || e.Code == sched.StartedOver {
 			p.lost, p.claimed = p.lost+p.claimed, 0
 		}
 	case sched.AttemptEnded:

@@ -95,7 +95,7 @@ var (
 	gpuStateWords  = []string{"in-use", "foreign", "missing", "stuck"}
 	gpuTargetWords = []string{"in-use", "quarantined", "resting", "rested"}
 	commandWords   = []string{"", "cancel", "pause", "resume", "requeue"}
-	savedWords     = []string{"work", "nothing", "went-on", "from-zero"}
+	savedWords     = []string{"work", "nothing", "went-on", "from-zero", "started-over"}
 	actionWords    = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
 )
 

@@ -75,6 +75,7 @@ const (
 	SavedNothing              // it was asked to save and had the time, and kept nothing
 	WentOn                    // the attempt went on from what was kept
 	FromZero                  // the attempt started from zero although work had been kept
+	StartedOver               // the attempt started from zero, and no one had seen anything kept
 )
 
 // After returns the evidence once a Saved with the code has come.
@@ -82,6 +83,8 @@ func (e Evidence) After(code int32) Evidence {
 	switch {
 	case code == WentOn:
 		return Proven
+	case code == StartedOver: // it may have been stopped before its first save
+		return e
 	case code == FromZero || e == ResumesNot:
 		return ResumesNot
 	case code == SavedNothing:
@@ -213,7 +216,7 @@ func (j *Job) Shown(code int32) {
 	switch code {
 	case WentOn:
 		l.Unproven = 0
-	case FromZero:
+	case FromZero, StartedOver:
 		l.Work, l.Claimed, l.Unproven = l.Work+l.Claimed, 0, 0
 	}
 	j.SetLoss(l)

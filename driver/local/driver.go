@@ -283,8 +283,8 @@ func (d *Driver) backoff(e *sched.Event) sched.Time {
 }
 
 // collect returns what is to be reported at the instant now: what was reported, who arrives, who uses the devices. What
-// else happened to an attempt whose start is reported waits for the next answer, and so do the devices that it left
-// behind.
+// else happened to an attempt whose start is reported waits for the next answer, as does the end of one whose progress
+// is, which would be folded after it; and so do the devices that it left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.dev.look()
 	if why := d.o.Hold(); why != d.dev.held {
@@ -301,14 +301,15 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 	}
 	d.now = now
 	var out, rest []sched.Event
-	started := make(map[sched.JobID]bool)
+	started, moved := make(map[sched.JobID]bool), make(map[sched.JobID]bool)
 	for _, e := range d.later {
 		after := len(rest) > 0 && e.Kind == sched.GPUChanged // of an attempt whose end waits
-		if after || started[e.Job] && e.Kind.Form().Attempt {
+		if after || started[e.Job] && e.Kind.Form().Attempt || moved[e.Job] && e.Kind == sched.AttemptEnded {
 			rest = append(rest, e)
 			continue
 		}
 		started[e.Job] = started[e.Job] || e.Kind == sched.AttemptStarted
+		moved[e.Job] = moved[e.Job] || e.Kind == sched.Progressed
 		out = append(out, d.dated(e))
 	}
 	d.later = rest

@@ -355,11 +355,17 @@ func (t *tail) measured(now time.Time) {
 		return
 	}
 	t.reported = now
-	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())}
+	t.report(t.progressed(o.Rate()))
+}
+
+// progressed says how far the job is; rate 0 = and not how fast.
+func (t *tail) progressed(rate float64) sched.Event {
+	o := t.a.odo
+	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: rate, Value: float64(o.Steps())}
 	if o.Alone() {
 		e.Code = int32(min(t.total, math.MaxInt32))
 	}
-	t.report(e)
+	return e
 }
 
 func (t *tail) report(e sched.Event) {

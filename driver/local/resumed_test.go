@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/trainyard/trainyard/attempt/progress"
@@ -19,7 +20,7 @@ func TestResumesUnseen(t *testing.T) {
 		shows int32
 	}
 	for name, runs := range map[string][]run{
-		"from one again":       {{[]int64{1, 2, 50}, nothing}, {[]int64{1}, nothing}},
+		"from one again":       {{[]int64{1, 2, 50}, nothing}, {[]int64{1}, sched.StartedOver}},
 		"the next step":        {{[]int64{1, 2, 50}, nothing}, {[]int64{51}, sched.WentOn}},
 		"a checkpoint before":  {{[]int64{1, 2, 150}, nothing}, {[]int64{101}, sched.WentOn}},
 		"each tenth":           {{[]int64{10, 20, 200}, nothing}, {[]int64{210}, sched.WentOn}},
@@ -36,7 +37,7 @@ func TestResumesUnseen(t *testing.T) {
 		"few, by the clock":    {{[]int64{1, 10}, nothing}, {[]int64{8}, nothing}},
 		"ranks":                {{[]int64{1, 1, 2, 1, 2, 3, 2, 29, 28, 29}, nothing}, {[]int64{30}, sched.WentOn}},
 		"goes on, then not": {{[]int64{1, 50}, nothing}, {[]int64{51, 90}, sched.WentOn},
-			{[]int64{1}, nothing}, {[]int64{90}, nothing}},
+			{[]int64{1}, sched.StartedOver}, {[]int64{90}, nothing}},
 	} {
 		r := newReader()
 		for i, run := range runs {
@@ -60,6 +61,23 @@ func TestResumesUnseen(t *testing.T) {
 			if bad := r.a.odo.Validate(); bad != nil {
 				t.Errorf("%s: %v", name, bad)
 			}
+		}
+	}
+}
+
+// Ensure that a first step again is no start over where its epoch says otherwise.
+func TestStartsOverByEpoch(t *testing.T) {
+	t.Parallel()
+	for epoch, want := range map[string]bool{"epoch=0.01": true, "epoch=3": false, "": true} {
+		r := newReader()
+		r.a.odo.FirstStep = 1
+		r.a.odo.Origin = progress.Origin{Attempt: 2, Reached: 500}
+		r.at(0, "TRAINYARD step=1 "+epoch+"\n")
+		over := slices.ContainsFunc(r.reported, func(e sched.Event) bool {
+			return e.Kind == sched.Saved && e.Code == sched.StartedOver
+		})
+		if over != want {
+			t.Errorf("step 1 again, %q: started over is %v, want %v", epoch, over, want)
 		}
 	}
 }

@@ -37,6 +37,16 @@ func (a *attempt) keep(e *sched.Event, o *shim.Order, over *shim.Over) {
 	}
 }
 
+// lastWork says how far an attempt came that was stopped, if that was never reported of it as it ran at its end: so far
+// it was guessed from how long it ran, and what it lost by its end e would be too.
+func (a *attempt) lastWork(e *sched.Event) (last sched.Event, ok bool) {
+	if a.meter == nil || e.Outcome != sched.Preempted || !a.odo.Known() ||
+		a.odo.Measured() && !a.meter.reported.IsZero() {
+		return sched.Event{}, false
+	}
+	return a.meter.progressed(0), true
+}
+
 // savedStep is how far the job was when it ended, or when it said that it saved, which it may have done further on.
 func (a *attempt) savedStep() int64 {
 	steps := a.odo.Steps()

@@ -93,7 +93,7 @@ func (t *tail) judge(m *progress.Reading) {
 	switch {
 	case m.Again || saved > 0 && saved <= zero:
 	case saved == 0:
-		t.judgeUnseen(m.Step)
+		t.judgeUnseen(m)
 	case m.Step <= zero:
 		if o.SavedSteps == saved {
 			o.SavedSteps = 0
@@ -105,20 +105,24 @@ func (t *tail) judge(m *progress.Reading) {
 }
 
 // judgeUnseen is judge for a job of which no save was seen: where earlier attempts came far beyond their first step,
-// the first of this one can show that it kept its work all the same. That it did not, a first step never shows: many
-// logs count from one again in a job that goes on, and a job may have been stopped before its first save was due.
-func (t *tail) judgeUnseen(step int64) {
+// the first of this one can show that it kept its work all the same. Where it is the first step again what they did was
+// lost, unless steps are counted by the epoch. That the job never keeps its work it does not show: it may have been
+// stopped before its first save was due.
+func (t *tail) judgeUnseen(m *progress.Reading) {
 	o := t.a.odo
 	zero, reached := o.FirstStep, o.Origin.Reached
 	switch {
 	case zero == 0:
-		o.FirstStep = max(step, 1)
+		o.FirstStep = max(m.Step, 1)
 	case o.Wraps || reached < fewSteps || reached/8 < zero:
-	case step <= zero:
+	case m.Step <= zero:
 		o.Resumes = false
-	case continues(step, zero, reached):
+		if m.Has&progress.Epoch == 0 || m.Epoch < 1 {
+			t.report(sched.Event{Kind: sched.Saved, Code: sched.StartedOver, Value: float64(m.Step)})
+		}
+	case continues(m.Step, zero, reached):
 		o.Resumes = true
-		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(step)})
+		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(m.Step)})
 	}
 }
 

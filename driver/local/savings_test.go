@@ -14,9 +14,10 @@ import (
 )
 
 // proofs are what attempts have shown about saving: attempt, what, and of SavedWork whether steps and work are there.
+// That one started over is left out: it depends on how far the one before came.
 func (h *hand) proofs() (list []string) {
 	for i := range h.events {
-		if e := &h.events[i]; e.Kind == sched.Saved {
+		if e := &h.events[i]; e.Kind == sched.Saved && e.Code != sched.StartedOver {
 			word := map[int32]string{sched.SavedWork: "saved", sched.SavedNothing: "nothing", sched.WentOn: "went-on",
 				sched.FromZero: "from-zero"}[e.Code]
 			list = append(list, fmt.Sprintf("%d:%s", e.Attempt, word))

@@ -180,12 +180,16 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.order)
-	e.Time = max(d.instant(gone), started+1)
+	e.Time = max(d.instant(gone), started+2) // its progress comes between the two
 	e.At = before(gone, e.Time)
 	e.Job = a.job
 	a.requeued(&d.view.Jobs[a.job], &e)
 	if rest := d.backoff(&e); rest > 0 {
 		e.WorkFrom = e.Time.Add(time.Duration(rest))
+	}
+	if last, ok := a.lastWork(&e); ok {
+		last.Time, last.WorkFrom = e.Time-1, e.Time-1
+		events = append(events, last)
 	}
 	if proof, ok := a.proof(&e, x.over); ok {
 		shown = append(shown, proof)

@@ -47,6 +47,15 @@ func (s *script) preempt(n int32, t sched.Time, kept time.Duration) {
 // Ensure that work is redone from where the last save left off, and that all of it is, later, once an attempt starts
 // from zero although work was said to be kept: what the engine says that the job lost is what the classes say.
 func TestFromZero(t *testing.T) {
+	for code, want := range map[int32]sched.Evidence{sched.FromZero: sched.ResumesNot,
+		sched.StartedOver: sched.NoEvidence} {
+		fromZero(t, code, want)
+	}
+}
+
+// fromZero checks an attempt that shows so by a code, after which the evidence is as wanted.
+func fromZero(t *testing.T, code int32, want sched.Evidence) {
+	t.Helper()
 	s := &script{engine.NewState(eventlog.Header{}), new(timeline.Timeline)}
 	s.at(0, sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}},
 		sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Name: "j", GPUs: sched.Rigid(2)}})
@@ -59,11 +68,14 @@ func TestFromZero(t *testing.T) {
 	s.attempt(2, 20, 6*time.Second)
 	s.preempt(2, 32, 16*time.Second) // worked from 22 to 32, kept all
 	s.attempt(3, 40, 0)
-	s.at(41, sched.Event{Kind: sched.Saved, Job: 0, Attempt: 3, Code: sched.FromZero})
+	s.at(41, sched.Event{Kind: sched.Saved, Job: 0, Attempt: 3, Code: code})
 	got := s.line.Losses()
 	if got.By[timeline.Useful] != (timeline.Area{}) || got.By[timeline.Redone] != timeline.AreaOf(2, 20*time.Second) {
 		t.Errorf("useful %v, redone %v, want none and 20 s of two GPUs", got.By[timeline.Useful],
 			got.By[timeline.Redone])
+	}
+	if e := s.state.View().Jobs[0].Evidence; e != want {
+		t.Errorf("evidence %v after code %d, want %v", e, code, want)
 	}
 	// the engine counts the time to stop in addition, at the speed of the attempt: 10 s of work in the 12 s that it was
 	// up
