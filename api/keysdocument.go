@@ -22,6 +22,8 @@ type Paths struct {
 	Output  string `json:"output,omitempty" doc:"file of its user; nothing = none"`
 	Error   string `json:"error,omitempty" doc:"the same, for standard error"`
 	Tasks   int    `json:"tasks,omitempty" doc:"of srun in it, where that was asked for"`
+	// Checkpoint is where it saves.
+	Checkpoint string `json:"checkpoint,omitempty" doc:"folder of its user in which it saves; nothing = one of its own"`
 }
 
 // TimeLimit is how long a job may run.

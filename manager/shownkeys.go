@@ -48,7 +48,7 @@ func (*Site) Paths(id sched.JobID, spec *sched.JobSpec) *api.Paths {
 	if err != nil {
 		return nil
 	}
-	p := &api.Paths{Dir: t.Dir, Program: t.Program()}
+	p := &api.Paths{Dir: t.Dir, Program: t.Program(), Checkpoint: t.Checkpoint.Dir}
 	p.Tasks, _ = strconv.Atoi(t.Env[task.SlurmTasks]) // 0 = it is not there
 	if t.Output.File != "" {
 		p.Output = t.Expand(t.Output.File, id, spec)

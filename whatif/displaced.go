@@ -16,6 +16,7 @@ type Displacement = explain.Displacement
 type Displacements struct {
 	of   map[sched.JobID]*Displacement
 	work map[sched.JobID]time.Duration // done when the attempt that is stopping was asked to
+	kept map[sched.JobID]time.Duration // said to be, at its end
 }
 
 var _ eventlog.Sink = (*Displacements)(nil)
@@ -41,6 +42,7 @@ func (d *Displacements) Log(v *sched.View, e *sched.Event) {
 	case displaces(v, e):
 		if d.of == nil {
 			d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
+			d.kept = make(map[sched.JobID]time.Duration)
 		}
 		x := &Displacement{Job: e.Job, By: sched.None, Why: e.Why.Code, At: e.Time, Back: sched.Never}
 		if x.Why == sched.WhyPreempted {
@@ -48,7 +50,13 @@ func (d *Displacements) Log(v *sched.View, e *sched.Event) {
 		}
 		d.of[e.Job] = x
 		return
-	case e.Job == sched.None || d.of[e.Job] == nil || d.of[e.Job].Back != sched.Never:
+	case e.Job == sched.None || d.of[e.Job] == nil:
+		return
+	case e.Kind == sched.Saved && (e.Code == sched.FromZero || e.Code == sched.StartedOver):
+		d.of[e.Job].Lost += d.kept[e.Job] // it was not, after all
+		delete(d.kept, e.Job)
+		return
+	case d.of[e.Job].Back != sched.Never:
 		return
 	}
 	switch x := d.of[e.Job]; {
@@ -56,7 +64,7 @@ func (d *Displacements) Log(v *sched.View, e *sched.Event) {
 		d.work[e.Job] = v.Job(e.Job).Work
 	case e.Kind == sched.AttemptEnded:
 		if was, ok := d.work[e.Job]; ok {
-			x.Lost = max(was-e.Work, 0)
+			x.Lost, d.kept[e.Job] = max(was-e.Work, 0), e.Work
 			delete(d.work, e.Job)
 		}
 	case e.Kind == sched.AttemptStarted:

@@ -174,6 +174,10 @@ func TestDisplacements(t *testing.T) {
 	if _, ok := d.Of(1); ok {
 		t.Error("job 1 was displaced")
 	}
+	d.Log(nil, &sched.Event{Kind: sched.Saved, Job: 0, Code: sched.StartedOver})
+	if got, _ := d.Of(0); got.Lost != time.Second {
+		t.Errorf("started over: %v lost, want the second that it had run", got.Lost)
+	}
 }
 
 // Ensure that a budget which is too small for a job to have a node hears how much would do, once its node has booted.

@@ -35,6 +35,10 @@ func (e editor) edit(ctx context.Context, in *editInput) (doc api.Edited, err er
 	if err != nil {
 		return doc, err
 	}
+	was, err := e.s.one(ctx, c.job)
+	if err != nil {
+		return doc, err
+	}
 	now, next, err := e.s.o.Site.(Editor).Edit(onlyIfSeen(ctx), c.who, c.job, &in.Body)
 	if err != nil {
 		return doc, fmt.Errorf("job %d: %w", c.job, err)
@@ -43,7 +47,28 @@ func (e editor) edit(ctx context.Context, in *editInput) (doc api.Edited, err er
 	if err == nil && gpus > 0 && (gpus < doc.Job.Min || gpus > doc.Job.Max) {
 		doc.Notes = append(doc.Notes, text.OffWidth(gpus, stake))
 	}
+	if err == nil {
+		doc.Notes = append(doc.Notes, savesElsewhere(&was, &doc.Job)...)
+	}
 	return doc, err
+}
+
+// savesElsewhere says that a job which has run will look for what it saved in another folder.
+func savesElsewhere(was, now *api.Job) (notes []string) {
+	if was.Attempt == 0 || was.Saves == "" || was.Paths == nil || now.Paths == nil ||
+		was.Paths.Checkpoint == now.Paths.Checkpoint {
+		return nil
+	}
+	return []string{fmt.Sprintf("finds what it has saved no more, unless you copy it: it saved in %s, and will save "+
+		"in %s", checkpoints(was.Paths), checkpoints(now.Paths))}
+}
+
+// checkpoints names the folder in which a job saves.
+func checkpoints(p *api.Paths) string {
+	if p.Checkpoint == "" {
+		return "the folder that it was given"
+	}
+	return p.Checkpoint
 }
 
 // edited returns how a job stands, with a note if its priority is new and the system does not look at it.

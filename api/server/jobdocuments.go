@@ -134,7 +134,7 @@ type writer struct {
 	v      *sched.View
 	rows   []Row // by job
 	used   func(sched.JobID) metrics.Job
-	steps  []int64 // by job
+	steps  []steps // by job
 	origin time.Time
 	brief  *pipeline.Brief
 	says   text.Renderer
@@ -217,7 +217,7 @@ func (x *writer) job(id sched.JobID) api.Job {
 	doc.EnergyJ, doc.InUseSec = float64(used.Energy), float64(used.InUse)
 	doc.PeakGB = math.Round(1e3*float64(used.PeakGB)) / 1e3
 	if int(id) < len(x.steps) {
-		doc.Step = x.steps[id]
+		doc.Step, doc.Total = x.steps[id].done, x.steps[id].total
 	}
 	if doc.Why == "" && j.State != sched.Done {
 		doc.Why = x.why(j, id)

@@ -19,7 +19,7 @@ type Meter struct {
 	commits prometheus.Counter
 	took    prometheus.Histogram
 	all     []prometheus.Collector
-	steps   []int64 // of training, by job, as reported last; of Run's goroutine
+	steps   []steps // by job, as reported last; of Run's goroutine
 	wasted  wasted
 	batch   bool // has events
 }
@@ -47,6 +47,9 @@ func NewMeter() *Meter {
 	return m
 }
 
+// steps are those of a training; 0 = not known.
+type steps struct{ done, total int64 }
+
 // Restart has the meter count from v on, whose attempts it has not heard of.
 func (m *Meter) Restart(v *sched.View) { m.wasted.restart(v) }
 
@@ -63,9 +66,12 @@ func (m *Meter) Log(v *sched.View, e *sched.Event) {
 	m.wasted.log(v, e)
 	if e.Value > 0 && (e.Kind == sched.Progressed || e.Kind == sched.AttemptStarted || e.Kind == sched.AttemptEnded) {
 		for len(m.steps) < len(v.Jobs) {
-			m.steps = append(m.steps, 0)
+			m.steps = append(m.steps, steps{})
 		}
-		m.steps[e.Job] = int64(e.Value)
+		s := &m.steps[e.Job]
+		if s.done = int64(e.Value); e.Kind == sched.Progressed && e.Code > 0 {
+			s.total = int64(e.Code)
+		}
 	}
 }
 

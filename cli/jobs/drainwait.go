@@ -96,10 +96,41 @@ func (h *holdouts) name(ctx context.Context, ids []int) error {
 // stake says what a job loses if it is stopped now; "" = less than a second, or it is not known.
 func (h *holdouts) stake(ctx context.Context, id int) string {
 	doc, err := h.c.Why(ctx, strconv.Itoa(id), 0, 0)
-	if err != nil || doc.StakeSec < 1 {
-		return "" // it may have ended by now
+	switch {
+	case err != nil: // it may have ended by now
+	case doc.StakeSec >= 1:
+		return fmt.Sprintf(" (loses %s of its run)", text.Work(sched.Seconds(doc.StakeSec)))
+	default:
+		if open := unseen(&doc.Job); open != "" {
+			return " (" + open + ")"
+		}
 	}
-	return fmt.Sprintf(" (loses %s of its run)", text.Work(sched.Seconds(doc.StakeSec)))
+	return ""
+}
+
+// unseen says how much of the work of a job that was never seen to save would be lost by a stop if it does not do so
+// then; "" = less than a second, or nothing.
+func unseen(j *api.Job) string {
+	if j.UnsavedSec < 1 || j.Saves == sched.Seen.String() || j.Saves == sched.Proven.String() {
+		return ""
+	}
+	return text.Work(sched.Seconds(j.UnsavedSec)) + " of work not seen saved so far"
+}
+
+// openWork is how much work of the jobs that run would be lost by a stop, as unseen says it, by number. It is asked for
+// before they are stopped; where it is not known nothing is said of it.
+func openWork(ctx context.Context, c *api.Client) map[int]string {
+	said := make(map[int]string)
+	doc, err := c.Jobs(ctx, api.Filter{States: []string{"running"}})
+	if err != nil {
+		return said // what is wrong the request itself says
+	}
+	for i := range doc.Jobs {
+		if open := unseen(&doc.Jobs[i]); open != "" {
+			said[doc.Jobs[i].ID] = "; " + open
+		}
+	}
+	return said
 }
 
 // rank is 0 of a job that may not be stopped for others, else 1.

@@ -63,6 +63,10 @@ func jobVerb(verb, done, short, long string) *cobra.Command {
 			if err != nil {
 				return client.ApiError(err)
 			}
+			var open map[int]string
+			if verb == "requeue" || verb == "pause" {
+				open = openWork(cmd.Context(), c)
+			}
 			list, wrong, err := api.CommandAll(cmd.Context(), c, verb, picked)
 			if err != nil {
 				return err
@@ -76,7 +80,8 @@ func jobVerb(verb, done, short, long string) *cobra.Command {
 				if word, nothing := unstopped[doc.State]; verb == "requeue" && nothing {
 					said = word
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s%s\n", client.JobTitle(doc), said, othersOf(doc, args))
+				said += open[doc.ID] + othersOf(doc, args)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", client.JobTitle(doc), said)
 				return nil
 			})
 		}),

@@ -31,7 +31,10 @@ func TestLastWork(t *testing.T) {
 			h.apply(stop(0, 1))
 			if away {
 				d.Close()
-				waitFor(t, "the end", func() bool { _, err := shim.State(p.dir).RunDir(0, 1).Over(); return err == nil })
+				waitFor(t, "the end", func() bool {
+					_, err := shim.State(p.dir).RunDir(0, 1).Over()
+					return err == nil
+				})
 				events := h.events
 				h = take(t, p.next(t, 2), known(d, sched.Job{Attempt: sched.Stopping, Up: true, Attempts: 1}))
 				h.events = append(events, h.events...)
@@ -40,7 +43,8 @@ func TestLastWork(t *testing.T) {
 			}
 			h.until("the end", func() bool { return h.of(sched.AttemptEnded, 1) })
 			end, last := h.find(sched.AttemptEnded, 0), h.find(sched.Progressed, 0)
-			if last == nil || last.Work != 4*time.Second || last.Rate != 0 || last.Value != 40 || last.Time >= end.Time {
+			if last == nil || last.Work != 4*time.Second || last.Rate != 0 || last.Value != 40 ||
+				last.Time >= end.Time {
 				t.Errorf("%+v before %v, want 4 s of work in 40 steps, at no rate", last, end.Time)
 			}
 		})

@@ -201,6 +201,13 @@ func (l *live) made(at sched.Time) time.Duration {
 	return max(work-l.base, 0)
 }
 
+// saved takes what an attempt shows about saving.
+func (t *Timeline) saved(e *sched.Event) {
+	if e.Code == sched.FromZero || e.Code == sched.StartedOver {
+		t.fromZero(e.Job)
+	}
+}
+
 // fromZero notes that nothing was kept of the attempts that were stopped for others, whatever had been said.
 func (t *Timeline) fromZero(id sched.JobID) {
 	l := t.jobs.of(id)

@@ -173,9 +173,7 @@ func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
 	case sched.AttemptEnded, sched.StartFailed:
 		t.ended(v, e)
 	case sched.Saved:
-		if e.Code == sched.FromZero || e.Code == sched.StartedOver {
-			t.fromZero(e.Job)
-		}
+		t.saved(e)
 	case sched.Decided:
 		t.decided(e)
 	case sched.Ordered:

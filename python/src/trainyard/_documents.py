@@ -247,6 +247,7 @@ class _Paths(TypedDict):
 
 
 class Paths(_Paths, total=False):
+    checkpoint: str
     error: str
     output: str
     program: str
