@@ -14,8 +14,8 @@ import (
 
 const (
 	minimal = "job_id,submit_s,num_gpus,duration_s\n"
-	spaced  = "job_id, submit_s, num_gpus,\tduration_s, user, model\n" +
-		" a, 0, 1, 2, al,\n\tb,\t 1,2,  3.5, , \"m, n\"\n"
+	spaced  = "job_id, submit_s , num_gpus,\tduration_s, user, model \n" +
+		" a, 0, 1 , 2, al ,\n\tb,\t 1,2\t,  3.5, , \"m, n\" \n"
 	palHead = "job_id,num_gpus,submit_time,duration,model\n"
 )
 
@@ -115,7 +115,8 @@ func TestBadInput(t *testing.T) {
 		{"empty time", minimal + "a,,1,1\n", "line 2: " + badTime("submit_s", "")},
 		{"a point", minimal + "a,.,1,1\n", "line 2: " + badTime("submit_s", ".")},
 		{"two points", minimal + "a,1.2.3,1,1\n", "line 2: " + badTime("submit_s", "1.2.3")},
-		{"space", minimal + "a,1 ,1,1\n", "line 2: " + badTime("submit_s", "1 ")},
+		{"space", minimal + "a, 1 0 ,1,1\n", "line 2: " + badTime("submit_s", "1 0")},
+		{"quoted space behind", minimal + "a,\"1 \",1,1\n", "line 2: " + badTime("submit_s", "1 ")},
 		{"quoted space", minimal + "a,\" 1\",1,1\n", "line 2: " + badTime("submit_s", " 1")},
 		{"hexadecimal", minimal + "a,0x1p4,1,1\n", "line 2: " + badTime("submit_s", "0x1p4")},
 		{"a clock", minimal + "a,10:30,1,1\n", "line 2: " + badTime("submit_s", "10:30")},

@@ -86,7 +86,9 @@ func TestSplit(t *testing.T) {
 		{`"say ""x"""`, `say "x"`, true},
 		{`a"b,c`, `a"b|c`, true},
 		{`"a",`, "a|", true},
+		{` a , b	,"c " ,	" d"	, `, "a|b|c | d|", true},
 		{`"a`, "", false},
+		{`"a" b`, "", false},
 		{`"a"b`, "", false},
 		{`"a""`, "", false},
 	} {
@@ -97,9 +99,9 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Ensure that blanks before cells that are not quoted are no part of them, in headers too, and that those of a quoted
+// Ensure that blanks around cells that are not quoted are no part of them, in headers too, and that those of a quoted
 // one, and of a name that is written, are kept.
-func TestBlanksBeforeCells(t *testing.T) {
+func TestBlanksAroundCells(t *testing.T) {
 	plain := "job_id,submit_s,num_gpus,duration_s,user,model\na,0,1,2,al,\nb,1,2,3.5,,\"m, n\"\n"
 	want, err := Parse(strings.NewReader(plain), "jobs.csv", Options{})
 	if err != nil {
@@ -109,9 +111,11 @@ func TestBlanksBeforeCells(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got.Jobs, want.Jobs) {
 		t.Fatalf("with blanks: %+v, %v\nwant %+v", got, err, want)
 	}
-	got, err = Parse(strings.NewReader(minimal+"\" a\",0,1,2\n"), "jobs.csv", Options{})
-	if err != nil || got.Jobs[0].Spec.Name != " a" {
-		t.Fatalf("a quoted blank: %+v, %v", got, err)
+	for _, name := range []string{" a", "a "} {
+		got, err = Parse(strings.NewReader(minimal+`"`+name+"\" ,0,1 ,2\n"), "jobs.csv", Options{})
+		if err != nil || got.Jobs[0].Spec.Name != name {
+			t.Fatalf("a quoted blank: %+v, %v", got, err)
+		}
+		roundTrip(t, got)
 	}
-	roundTrip(t, got)
 }

@@ -255,7 +255,7 @@ func (p *parser) quick(j *Job, line string) bool {
 		} else if last {
 			at = len(line)
 		}
-		if m != ignored && p.row.set(j, m, unblank(line[:at])) != "" {
+		if m != ignored && p.row.set(j, m, bare(line[:at])) != "" {
 			return false
 		}
 		line = line[min(at+1, len(line)):]

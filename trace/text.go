@@ -285,13 +285,24 @@ func (l *layout) split(line string, dst []string) (fields []string, ok bool) {
 
 // unblank leaves out the blanks before a field between commas: many write one behind each comma.
 func unblank(field string) string {
-	for field != "" && (field[0] == ' ' || field[0] == '\t') {
+	for field != "" && isBlank(field[0]) {
 		field = field[1:]
 	}
 	return field
 }
 
-// split appends the fields of a line, separated by commas, to dst, without blanks before them. A field that starts with
+// bare leaves out the blanks behind a field too, by which columns are lined up.
+func bare(field string) string {
+	field = unblank(field)
+	for field != "" && isBlank(field[len(field)-1]) {
+		field = field[:len(field)-1]
+	}
+	return field
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// split appends the fields of a line, separated by commas, to dst, without blanks around them. A field that starts with
 // a quotation mark ends with one; within it commas and blanks are letters and two quotation marks stand for one. ok is
 // false if a quotation mark is left open or followed by anything but a comma.
 func split(line string, dst []string) (fields []string, ok bool) {
@@ -299,7 +310,7 @@ func split(line string, dst []string) (fields []string, ok bool) {
 		line = unblank(line)
 		if line != "" && line[0] == '"' {
 			field, rest, ok := unquote(line[1:])
-			if !ok || rest != "" && rest[0] != ',' {
+			if rest = unblank(rest); !ok || rest != "" && rest[0] != ',' {
 				return dst, false
 			}
 			if dst = append(dst, field); rest == "" {
@@ -313,9 +324,9 @@ func split(line string, dst []string) (fields []string, ok bool) {
 			comma++
 		}
 		if comma == len(line) {
-			return append(dst, line), true
+			return append(dst, bare(line)), true
 		}
-		dst = append(dst, line[:comma])
+		dst = append(dst, bare(line[:comma]))
 		line = line[comma+1:]
 	}
 }

@@ -202,9 +202,9 @@ func appendTimeUnless0(b []byte, t time.Duration) []byte {
 	return sched.AppendSeconds(b, t)
 }
 
-// appendWord appends s, in quotation marks where it has commas or quotation marks in it.
+// appendWord appends s, in quotation marks where it has commas or quotation marks in it, or blanks at an end.
 func appendWord(b []byte, s string) []byte {
-	if strings.IndexByte(s, ',') < 0 && strings.IndexByte(s, '"') < 0 && (s == "" || s[0] != ' ') {
+	if strings.IndexByte(s, ',') < 0 && strings.IndexByte(s, '"') < 0 && bare(s) == s {
 		return append(b, s...)
 	}
 	b = append(b, '"')

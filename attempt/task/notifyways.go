@@ -16,6 +16,11 @@ type Notify struct {
 	Run     string   `json:"run,omitempty"`     // absolute path of a program that is run
 }
 
+// Alike reports whether two ways are the same, whatever is heard by them.
+func (n *Notify) Alike(o *Notify) bool {
+	return n.Desktop == o.Desktop && n.Mail == o.Mail && n.Webhook == o.Webhook && n.Run == o.Run
+}
+
 // What the user of a job may hear of: one whose time was over failed too.
 const (
 	OnFailed    = "failed"

@@ -104,5 +104,6 @@ func refusalOf(over *shim.Over, signal string) (cause, do string) {
 				"job file"
 	}
 	return fmt.Sprintf("it ended by itself with code %d", over.Code),
-		"see LOGS for why it did not save: a worker may have ended before the process that saves"
+		"see LOGS for why it did not save: a worker may have ended before the process that saves. What it saves " +
+			"elsewhere than in $TRAINYARD_CHECKPOINT_DIR counts where it prints `TRAINYARD saved`"
 }

@@ -267,7 +267,8 @@ func (n *Notifier) letters(h *heard) (list []letter) {
 	for i := range t.Notify {
 		to := &t.Notify[i]
 		word := to.Wants(h.words...)
-		if word == "" {
+		heard := func(other task.Notify) bool { return other.Alike(to) && other.Wants(h.words...) != "" }
+		if word == "" || slices.ContainsFunc(t.Notify[:i], heard) {
 			continue
 		}
 		l := letter{About: h.about, To: *to, Dir: t.Dir, Key: keyOfWay(h.key, i), Attempt: h.attempt, Ran: h.ran}
