@@ -8,7 +8,8 @@ import (
 
 // checkTarget returns why target t with the given set must be refused, or "". It looks at the set alone and at the
 // job; whether others are to hold the same GPUs is seen when the sets are exchanged (see exchange).
-func checkTarget(v *sched.View, t *sched.Target, set []sched.GPUID) string {
+func checkTarget(s *State, t *sched.Target, set []sched.GPUID) string {
+	v := &s.view
 	if t.Job < 0 || int(t.Job) >= len(v.Jobs) {
 		return fmt.Sprintf("job %d is not known", t.Job)
 	}
@@ -29,7 +30,7 @@ func checkTarget(v *sched.View, t *sched.Target, set []sched.GPUID) string {
 	if why := checkConfig(t, j.Spec.Batch); why != "" {
 		return why
 	}
-	return checkSet(v, j, set)
+	return checkSet(s, j, set)
 }
 
 // checkConfig returns what is wrong with how t is to run, a job that allows these batches, or "".
@@ -44,37 +45,61 @@ func checkConfig(t *sched.Target, batch sched.BatchRange) string {
 }
 
 // checkSet returns what is wrong with giving set to j: order, repeats, unusable GPUs, mixed or unacceptable types.
-func checkSet(v *sched.View, j *sched.Job, set []sched.GPUID) string {
-	first, node, open := sched.TypeID(0), sched.NodeID(sched.None), false
-	for i, g := range set {
-		switch {
-		case g < 0 || int(g) >= len(v.GPUs):
-			return fmt.Sprintf("GPU %d does not exist", g)
-		case i > 0 && g <= set[i-1]:
-			return fmt.Sprintf("GPU %d after %d, want increasing order", g, set[i-1])
+func checkSet(s *State, j *sched.Job, set []sched.GPUID) string {
+	v, node, first := &s.view, sched.NodeID(sched.None), sched.TypeID(0)
+	for i := 0; i < len(set); i++ {
+		g := set[i]
+		if why := misplaced(set, i, len(v.GPUs)); why != "" {
+			return why
 		}
 		gpu := &v.GPUs[g]
 		n := &v.Nodes[gpu.Node]
-		if gpu.Node != node {
-			open = n.Open()
-		}
-		if !(open && gpu.Usable()) && !holds(j, g) {
+		sound := n.Open() && s.facts[gpu.Node].odd == 0 // nearly always
+		if !sound && !(n.Open() && gpu.Usable()) && !holds(j, g) {
 			return fmt.Sprintf("GPU %d is not usable: node %v", g, n.State)
 		}
-		if gpu.Node == node {
-			continue
+		if gpu.Node != node {
+			typ := n.Spec.Type
+			if node = gpu.Node; i == 0 {
+				first = typ
+			}
+			if typ != first || !j.Spec.Types.Has(typ) {
+				return wrongType(j, g, typ, first)
+			}
 		}
-		node = gpu.Node
-		switch typ := n.Spec.Type; {
-		case !j.Spec.Types.Has(typ):
-			return fmt.Sprintf("GPU %d has type %d, which the job does not accept", g, typ)
-		case i == 0:
-			first = typ
-		case typ != first:
-			return fmt.Sprintf("GPU types %d and %d in one gang", first, typ)
+		if sound {
+			i += sideBySide(set[i:], n.First+sched.GPUID(n.Spec.GPUs)) - 1
 		}
 	}
 	return ""
+}
+
+// misplaced returns what is wrong with the number that is at place i of set, of so many GPUs, or "".
+func misplaced(set []sched.GPUID, i, gpus int) string {
+	switch g := set[i]; {
+	case g < 0 || int(g) >= gpus:
+		return fmt.Sprintf("GPU %d does not exist", g)
+	case i > 0 && g <= set[i-1]:
+		return fmt.Sprintf("GPU %d after %d, want increasing order", g, set[i-1])
+	}
+	return ""
+}
+
+// sideBySide returns how many of set lead it side by side, below end.
+func sideBySide(set []sched.GPUID, end sched.GPUID) int {
+	k := 1
+	for k < len(set) && set[k] == set[k-1]+1 && set[k] < end {
+		k++
+	}
+	return k
+}
+
+// wrongType returns what is wrong with the type of GPU g for j, where the first GPU is of another, or j accepts none.
+func wrongType(j *sched.Job, g sched.GPUID, typ, first sched.TypeID) string {
+	if !j.Spec.Types.Has(typ) {
+		return fmt.Sprintf("GPU %d has type %d, which the job does not accept", g, typ)
+	}
+	return fmt.Sprintf("GPU types %d and %d in one gang", first, typ)
 }
 
 // holds reports whether a live attempt of j is on GPU g: on a draining node it may stay.

@@ -64,10 +64,10 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 func (r *run) release(d *sched.Desired) {
 	v := &r.s.view
 	r.verdicts, r.exchanges = r.verdicts[:0], r.exchanges+1
-	r.claims.begin(len(v.GPUs))
+	r.claims.begin(v)
 	for i := range d.Jobs {
 		t := &d.Jobs[i]
-		why := checkTarget(v, t, d.Set(t))
+		why := checkTarget(r.s, t, d.Set(t))
 		if why == "" && r.named(t.Job) {
 			why = "named twice"
 		}
@@ -82,9 +82,9 @@ func (r *run) release(d *sched.Desired) {
 		switch {
 		case t.At != sched.AtOnce:
 		case v.ShareLimit == 1:
-			r.claims.leave(j.Target)
+			r.claims.leave(v, j.Target)
 		default:
-			addTenants(v, j.Target, j.Share, j.Trial, -1)
+			addTenants(r.s, j.Target, j.Share, j.Trial, -1)
 		}
 	}
 }
@@ -111,9 +111,9 @@ func (r *run) recount(d *sched.Desired) {
 			t := &d.Jobs[i]
 			j := &v.Jobs[t.Job]
 			if len(d.Jobs) > 1 {
-				addTenants(v, d.Set(t), t.Share, t.Trial, -1)
+				addTenants(r.s, d.Set(t), t.Share, t.Trial, -1)
 			}
-			addTenants(v, j.Target, j.Share, j.Trial, 1)
+			addTenants(r.s, j.Target, j.Share, j.Trial, 1)
 		}
 	}
 }
@@ -143,11 +143,11 @@ func (r *run) take(d *sched.Desired, i int) {
 func (r *run) had(set []sched.GPUID, share sched.Share, trial, counts bool) (why string) {
 	v := &r.s.view
 	if v.ShareLimit == 1 {
-		if why = r.claims.conflict(v, set); why == "" {
-			r.claims.take(set)
+		if why = r.claims.conflict(r.s, set); why == "" && counts {
+			r.claims.take(v, set)
 		}
 	} else if why = conflict(v, set, share, trial); why == "" && counts {
-		addTenants(v, set, share, trial, 1)
+		addTenants(r.s, set, share, trial, 1)
 	}
 	return why
 }

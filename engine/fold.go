@@ -35,7 +35,7 @@ func (s *State) Apply(e *sched.Event) {
 func (s *State) foldAttempt(e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted:
-		started(&s.view, e)
+		started(s, e)
 	case sched.AttemptEnded:
 		s.ended(e)
 	case sched.StartFailed:
@@ -144,7 +144,8 @@ func attempt(v *sched.View, e *sched.Event) *sched.Job {
 }
 
 // started counts what an attempt does from when it came up, if that was before it was heard of.
-func started(v *sched.View, e *sched.Event) {
+func started(s *State, e *sched.Event) {
+	v := &s.view
 	at := max(e.Happened(), v.Jobs[e.Job].Began) // not before it was ordered
 	j := attempt(v, e)
 	switch j.Attempt {
@@ -158,9 +159,7 @@ func started(v *sched.View, e *sched.Event) {
 		j.FirstStart = at
 	}
 	j.LastStart, j.Settled, j.Up, j.StartFailures = at, at, true, 0
-	for _, g := range j.GPUs {
-		v.GPUs[g].Blamed = 0
-	}
+	acquit(s, j.GPUs)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
 	j.SetBase(e.Work)
 }
@@ -189,7 +188,7 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 	if !j.HoldsDevices() {
 		broken(&s.view, e, "attempt is %v", j.Attempt)
 	}
-	hold(&s.view, j.GPUs, j.Live.Share, -1)
+	hold(s, j.GPUs, j.Live.Share, -1)
 	s.sets.Recycle(j.GPUs)
 	j.GPUs, j.Up = nil, false
 	j.Attempt = sched.Ended
@@ -270,6 +269,7 @@ func (s *State) startFailed(e *sched.Event) {
 	for _, g := range e.GPUs {
 		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 && j.StartFailures < mostBlamed { // it fails everywhere
 			gpu.Blamed++
+			recheck(s, gpu.Node)
 		}
 	}
 	j.StartFailures++
@@ -309,45 +309,12 @@ func (s *State) unblock(id sched.JobID, misses bool) {
 	}
 }
 
-// hold counts d attempts more, 1 or -1, on each GPU of set.
-func hold(v *sched.View, set []sched.GPUID, share sched.Share, d int16) {
-	alone := int8(d)
-	if share != sched.Exclusive {
-		alone = 0
-	}
-	for _, g := range set {
-		gpu := &v.GPUs[g]
-		gpu.Holders += d
-		gpu.HeldAlone += alone
-		if gpu.Holders == max(d, 0) { // it was free, or is
-			v.Nodes[gpu.Node].Busy += int32(d)
-		}
-	}
-}
-
-// addTenants counts d targets more on each GPU of set.
-func addTenants(v *sched.View, set []sched.GPUID, share sched.Share, trial bool, d int16) {
-	alone, trials := int8(d), int8(d)
-	if share != sched.Exclusive {
-		alone = 0
-	}
-	if !trial {
-		trials = 0
-	}
-	for _, g := range set {
-		gpu := &v.GPUs[g]
-		gpu.Targets += d
-		gpu.Alone += alone
-		gpu.Trials += trials
-	}
-}
-
 // setTarget exchanges the target of j for a copy of gpus.
 func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID, c sched.Config, trial bool) {
-	addTenants(&s.view, j.Target, j.Share, j.Trial, -1)
+	addTenants(s, j.Target, j.Share, j.Trial, -1)
 	s.sets.Recycle(j.Target)
 	j.Target, j.Config, j.Trial = s.sets.CopyOf(gpus), c, trial
-	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
+	addTenants(s, j.Target, j.Share, j.Trial, 1)
 	j.SetLater(nil)
 }
 
@@ -411,7 +378,7 @@ func (s *State) ordered(e *sched.Event) {
 		j.SetBase(j.Work)
 		j.SetOwnStop(false)
 		j.GPUs = s.sets.CopyOf(j.Target)
-		hold(&s.view, j.GPUs, j.Share, 1)
+		hold(s, j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
 		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
 		j.Attempt = sched.Stopping

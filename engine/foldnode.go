@@ -21,6 +21,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 	}
 	if !known {
 		id = s.slots.take(v, e.NodeSpec.GPUs)
+		lay(s)
 		v.Nodes[id].Target = sched.NodeUp
 	}
 	n := &v.Nodes[id]
@@ -50,6 +51,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 		s.rests.set(&s.view, g, 0)
 		gpu.Quarantined = gpu.Quarantined && known
 	}
+	recheck(s, id)
 }
 
 // nodeChanged gives a node another state. Of a rented node that went without being asked to, none is ordered any more:
@@ -61,6 +63,7 @@ func (s *State) nodeChanged(e *sched.Event) {
 	n.Awaited = n.Awaited && n.State != n.Ordered
 	if was == sched.NodeDraining && n.State == sched.NodeUp {
 		s.rests.absolve(&s.view, n.First, n.Spec.GPUs)
+		recheck(s, e.Node)
 	}
 	lost := n.State == sched.NodeGone && was != sched.NodeGone && n.Target != sched.NodeGone
 	if p := s.view.PoolOf(n); p != nil && lost && p.Ordered > 0 {
@@ -107,6 +110,7 @@ func (s *State) gpuChanged(e *sched.Event) {
 		s.rests.set(&s.view, g, 0)
 	}
 	gpu.State = state
+	recheck(s, gpu.Node)
 	s.dropUnusable()
 }
 
@@ -123,6 +127,7 @@ func (s *State) moved(e *sched.Event) {
 			default:
 				s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = e.Code == sched.QuarantineGPU, 0
 			}
+			recheck(s, s.view.GPUs[g].Node)
 		}
 		s.dropUnusable()
 	case e.Node == sched.None:

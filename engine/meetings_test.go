@@ -20,6 +20,7 @@ func exchanged(seed uint64, limit int) (string, sched.View) {
 	v.ShareLimit = limit
 	v.Nodes = []sched.Node{{Spec: sched.NodeSpec{GPUs: 8, Pool: sched.None}, State: sched.NodeUp}}
 	v.GPUs = make([]sched.GPU, 8)
+	lay(s)
 	random := func(from []int) (set []sched.GPUID) {
 		for _, g := range from {
 			set = append(set, sched.GPUID(g))
@@ -32,7 +33,7 @@ func exchanged(seed uint64, limit int) (string, sched.View) {
 		j := sched.Job{Spec: &sched.JobSpec{GPUs: sched.Range{Min: 1, Max: 8, Want: 1}}, State: sched.Waiting}
 		n := min(r.IntN(3), len(held))
 		j.Target, held = random(held[:n]), held[n:]
-		addTenants(v, j.Target, j.Share, false, 1)
+		addTenants(s, j.Target, j.Share, false, 1)
 		v.Jobs = append(v.Jobs, j)
 	}
 	x := &run{s: s}

@@ -126,7 +126,7 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 	keep, room := s.work.jobs[:0], hostRoom{view: &s.view}
 	for _, id := range s.work.jobs {
 		j := &s.view.Jobs[id]
-		if j.HoldsDevices() || len(j.Target) == 0 || j.State != sched.Waiting || !verifiedFree(&s.view, j) ||
+		if j.HoldsDevices() || len(j.Target) == 0 || j.State != sched.Waiting || !verifiedFree(s, j) ||
 			!room.admits(j) {
 			keep = append(keep, id)
 			continue
@@ -149,25 +149,4 @@ func promise(v *sched.View, set []sched.GPUID, d int16) {
 	for _, g := range set {
 		v.GPUs[g].Holders += d
 	}
-}
-
-// verifiedFree reports whether no attempt is on the GPUs of j's target beyond what sharing allows.
-func verifiedFree(v *sched.View, j *sched.Job) bool {
-	limit := int16(1)
-	if j.Share == sched.Shared {
-		limit = int16(v.ShareLimit)
-	}
-	for set := j.Target; len(set) > 0; {
-		n, k := &v.Nodes[v.GPUs[set[0]].Node], v.OnNode(set)
-		if !n.Open() {
-			return false
-		}
-		for _, g := range set[:k] {
-			if gpu := &v.GPUs[g]; gpu.Holders >= limit || gpu.HeldAlone > 0 || !gpu.Usable() {
-				return false
-			}
-		}
-		set = set[k:]
-	}
-	return true
 }

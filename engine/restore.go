@@ -67,6 +67,10 @@ func (s *State) restoreNodes(v *sched.View) error {
 	if int(next) != len(v.GPUs) {
 		return fmt.Errorf("%d GPUs, %d of them of nodes", len(v.GPUs), next)
 	}
+	lay(s)
+	for n := range s.view.Nodes {
+		recheck(s, sched.NodeID(n))
+	}
 	return nil
 }
 
@@ -90,8 +94,8 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if err := s.restoreDependencies(&j, id); err != nil {
 		return err
 	}
-	hold(&s.view, j.GPUs, j.Live.Share, 1)
-	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
+	hold(s, j.GPUs, j.Live.Share, 1)
+	addTenants(s, j.Target, j.Share, j.Trial, 1)
 	s.view.Jobs, s.work.listed = append(s.view.Jobs, j), append(s.work.listed, false)
 	if j.State != sched.Done {
 		s.live++

@@ -15,6 +15,8 @@ type State struct {
 	view  sched.View
 	seq   uint64
 	slots slots
+	facts []nodeFacts // by NodeID
+	odd   int         // GPUs that are, of all nodes
 	rests rests
 	sets  arena.Sets
 	few   sched.Seldoms

@@ -27,6 +27,7 @@ func (r *run) verify() {
 func (s *State) verifyCounts() {
 	want := recountJobs(&s.view, s.live)
 	busy := verifyGPUs(&s.view, want)
+	verifyFacts(s)
 	verifyNodes(&s.view, s.moving, busy)
 }
 
@@ -93,6 +94,20 @@ func verifyNodes(v *sched.View, moving []sched.NodeID, busy []int32) {
 		if v.Pools[p].Nodes != rented[p] {
 			wrong(v, "pool %d counts %d nodes; there are %d", p, v.Pools[p].Nodes, rented[p])
 		}
+	}
+}
+
+// verifyFacts recounts the facts of each node, GPU by GPU.
+func verifyFacts(s *State) {
+	want, odd := make([]nodeFacts, len(s.view.Nodes)), 0
+	for i := range s.view.GPUs {
+		g := &s.view.GPUs[i]
+		want[g.Node].wanted += int32(one(g.Targets > 0))
+		want[g.Node].odd += int32(one(!g.Usable() || g.Blamed > 0))
+		odd += int(one(!g.Usable() || g.Blamed > 0))
+	}
+	if odd != s.odd || !slices.Equal(s.facts, want) {
+		wrong(&s.view, "facts of nodes are %v, %d odd; they are %v, %d odd", s.facts, s.odd, want, odd)
 	}
 }
 

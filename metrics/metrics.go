@@ -310,22 +310,23 @@ func (r *Recorder) stopWork(v *sched.View, id sched.JobID, now sched.Time) {
 			gpus += k
 		}
 		for set := x.set; len(set) > 0; {
-			n, k := v.GPUs[set[0]].Node, v.OnNode(set)
-			if rec := &r.nodes[n]; !r.each && rec.worked <= x.from {
+			n, k := v.GPUs[set[0]].Node, v.Lead(set)
+			worked, rec := r.worked[set[0]:][:k], &r.nodes[n]
+			if !r.each && rec.worked <= x.from {
 				add(k, now.Sub(x.from))
 			} else {
-				for _, g := range set[:k] {
+				for i, until := range worked {
 					from := x.from
 					if r.each {
-						from = r.held.first(r.on[g])
+						from = r.held.first(r.on[set[i]])
 					}
-					add(1, max(now.Sub(max(from, r.worked[g])), 0))
+					add(1, max(now.Sub(max(from, until)), 0))
 				}
 			}
-			for _, g := range set[:k] {
-				r.worked[g] = now
+			for i := range worked {
+				worked[i] = now
 			}
-			r.nodes[n].worked, set = now, set[k:]
+			rec.worked, set = now, set[k:]
 		}
 		r.work += sched.GPUTime(gpus, last)
 	}
@@ -351,13 +352,13 @@ func (r *Recorder) working(end sched.Time) (work sched.GPUSeconds) {
 func (r *Recorder) count(v *sched.View, set []sched.GPUID, d int) {
 	r.busy += d * len(set)
 	for len(set) > 0 {
-		rec, k := &r.nodes[v.GPUs[set[0]].Node], v.OnNode(set)
+		n, k := v.GPUs[set[0]].Node, v.Lead(set)
+		rec := &r.nodes[n]
 		was := rec.busy
-		rec.busy += int32(d * k)
+		rec.busy, set = rec.busy+int32(d*k), set[k:]
 		if (was == 0) != (rec.busy == 0) {
 			r.active += d
 		}
-		set = set[k:]
 	}
 }
 

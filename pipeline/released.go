@@ -20,12 +20,12 @@ func (g *given) note(l *sched.Ledger, set []sched.GPUID) {
 	if len(g.nodes) >= maxGiven {
 		g.forget()
 	}
-	last := sched.NodeID(sched.None)
-	for _, gpu := range set {
-		if n := l.NodeOf(gpu); n != last {
+	for last := sched.NodeID(sched.None); len(set) > 0; {
+		n, k := l.NodeOf(set[0]), l.Lead(set)
+		if n != last {
 			g.nodes = append(g.nodes, n)
-			last = n
 		}
+		last, set = n, set[k:]
 	}
 }
 

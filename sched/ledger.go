@@ -226,6 +226,9 @@ func (l *Ledger) Alone(n NodeID, j JobID, gpus []GPUID) (count int) {
 // NodeOf returns the node of GPU g.
 func (l *Ledger) NodeOf(g GPUID) NodeID { return l.view.GPUs[g].Node }
 
+// Lead is that of the view.
+func (l *Ledger) Lead(gpus []GPUID) int { return l.view.Lead(gpus) }
+
 // Book makes job j, which has nothing booked, a tenant of gpus, in GPUID order. The ledger keeps gpus: they must not
 // change until released.
 func (l *Ledger) Book(j JobID, gpus []GPUID) {
@@ -290,41 +293,36 @@ func (l *Ledger) Commit() {
 // buckets.
 func (l *Ledger) apply(j JobID, gpus []GPUID, d int) {
 	for len(gpus) > 0 {
-		n := l.view.GPUs[gpus[0]].Node
-		b := &l.node[n]
-		was, count := b.free, 0
+		n, k := l.view.GPUs[gpus[0]].Node, l.view.Lead(gpus)
+		b, first := &l.node[n], int(gpus[0])
+		was := b.free
 		if d > 0 {
-			count = l.occupy(n, j, gpus)
+			l.occupy(b, j, first, k)
 		} else {
-			count = l.vacate(n, j, gpus)
+			l.vacate(b, j, first, k)
 		}
-		gpus = gpus[count:]
 		if l.counted {
-			s := l.view.Jobs[j].Spec
-			b.cpus -= s.CPUs * float32(d) * float32(count)
-			b.memGB -= s.MemoryGB * float32(d) * float32(count)
+			spec := l.view.Jobs[j].Spec
+			b.cpus -= spec.CPUs * float32(d) * float32(k)
+			b.memGB -= spec.MemoryGB * float32(d) * float32(k)
 		}
 		if b.up && b.free != was {
 			l.typeBooks[b.typ].move(n, was, b.free)
 			l.changes.note(n)
 		}
+		gpus = gpus[k:]
 	}
 }
 
-// occupy makes job j a tenant of the first of gpus, as far as they are on node n, and returns how many these are.
-func (l *Ledger) occupy(n NodeID, j JobID, gpus []GPUID) (count int) {
-	b := &l.node[n]
-	gpus = gpus[:l.view.OnNode(gpus)]
-	if l.sole(gpus, l.free) { // nearly always
-		for _, g := range gpus {
-			l.tenant[g], l.tenants[g] = j, 1
-		}
-		l.free.ClearFrom(int(gpus[0]), len(gpus))
-		b.free -= int32(len(gpus))
-		return len(gpus)
+// occupy makes job j a tenant of n GPUs from first on, which are on the node of b.
+func (l *Ledger) occupy(b *nodeBook, j JobID, first, n int) {
+	if l.sole(l.free, first, n) { // nearly always
+		l.tenancy.enterAll(j, first, n)
+		l.free.ClearFrom(first, n)
+		b.free -= int32(n)
+		return
 	}
-	for _, g := range gpus {
-		g := int(g)
+	for g := first; g < first+n; g++ {
 		if !l.tenancy.enter(j, g) {
 			panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g,
 				l.tenants[g], l.view.Version))
@@ -334,41 +332,37 @@ func (l *Ledger) occupy(n NodeID, j JobID, gpus []GPUID) (count int) {
 			b.free--
 		}
 	}
-	return len(gpus)
 }
 
-// sole reports whether no two share a GPU, and gpus lie side by side and are all in set.
-func (l *Ledger) sole(gpus []GPUID, set Bitset) bool {
-	n := len(gpus)
-	return l.limit == 1 && n <= 64 && int(gpus[n-1]-gpus[0]) == n-1 &&
-		bits.OnesCount64(set.From(int(gpus[0]))<<(64-n)) == n
+// sole reports whether no two share a GPU, and n from first on are all in set.
+func (l *Ledger) sole(set Bitset, first, n int) bool {
+	return l.limit == 1 && n <= 64 && bits.OnesCount64(set.From(first)<<(64-n)) == n
 }
 
-// vacate ends the tenancy of job j of the first of gpus, as far as they are on node n, and returns how many these are.
-func (l *Ledger) vacate(n NodeID, j JobID, gpus []GPUID) (count int) {
-	b := &l.node[n]
-	gpus = gpus[:l.view.OnNode(gpus)]
+// vacate ends the tenancy of job j of n GPUs from first on, which are on the node of b.
+func (l *Ledger) vacate(b *nodeBook, j JobID, first, n int) {
 	freed := b.free
-	whole := l.sole(gpus, l.usable) // nearly always
-	for _, g := range gpus {
-		g := int(g)
-		if l.limit == 1 && l.tenants[g] == 1 && l.tenant[g] == j {
-			l.tenants[g] = 0
-		} else if !l.tenancy.leave(j, g) {
+	if l.sole(l.usable, first, n) && l.tenancy.leaveAll(j, first, n) { // nearly always
+		l.free.SetFrom(first, n)
+		b.free += int32(n)
+	} else {
+		l.vacateEach(b, j, first, n)
+	}
+	if b.free > freed {
+		l.low = min(l.low, first)
+	}
+}
+
+// vacateEach is vacate GPU by GPU.
+func (l *Ledger) vacateEach(b *nodeBook, j JobID, first, n int) {
+	for g := first; g < first+n; g++ {
+		if !l.tenancy.leave(j, g) {
 			panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g,
 				l.view.Version))
 		}
-		if !whole && l.tenants[g] == 0 && l.usable.Has(g) {
+		if l.tenants[g] == 0 && l.usable.Has(g) {
 			l.free.Set(g)
 			b.free++
 		}
 	}
-	if whole {
-		l.free.SetFrom(int(gpus[0]), len(gpus))
-		b.free += int32(len(gpus))
-	}
-	if b.free > freed {
-		l.low = min(l.low, int(gpus[0]))
-	}
-	return len(gpus)
 }

@@ -56,6 +56,27 @@ func (t *tenancy) leave(j JobID, g int) bool {
 	return true
 }
 
+// enterAll makes job j the tenant of n GPUs from first on, which have none; a GPU may have one.
+func (t *tenancy) enterAll(j JobID, first, n int) {
+	tenant, tenants := t.tenant[first:first+n], t.tenants[first:first+n]
+	for i := range tenant {
+		tenant[i], tenants[i] = j, 1
+	}
+}
+
+// leaveAll ends the tenancy of job j of n GPUs from first on; a GPU may have one. It is false, and nothing ends, if j
+// is not the tenant of all.
+func (t *tenancy) leaveAll(j JobID, first, n int) bool {
+	tenant, tenants := t.tenant[first:first+n], t.tenants[first:first+n]
+	for i := range tenant {
+		if tenant[i] != j || tenants[i] != 1 {
+			return false
+		}
+	}
+	clear(tenants)
+	return true
+}
+
 // find returns the places of GPU g, and which of them is that of job j, or would be.
 func (t *tenancy) find(j JobID, g int) (all []JobID, i int) {
 	all = t.tenant[g*t.limit : (g+1)*t.limit]

@@ -14,6 +14,24 @@ type View struct {
 	ShareLimit int      // tenants one GPU may have, >= 1
 	Users      Names    // numbers of the user names
 	Types      []string // names of the GPU types by TypeID, as far as the header of the log shows
+
+	ends []GPUID // by GPUID: the first one beyond its node, of those that Lay has seen
+}
+
+// Lay notes where nodes end that were added since, for Lead: they keep their GPUs for good.
+func (v *View) Lay() {
+	for g := len(v.ends); g < len(v.GPUs); g++ {
+		v.ends = append(v.ends, v.endOf(GPUID(g)))
+	}
+}
+
+// endOf returns the first GPU beyond the node of GPU g.
+func (v *View) endOf(g GPUID) GPUID {
+	if int(g) < len(v.ends) {
+		return v.ends[g]
+	}
+	n := &v.Nodes[v.GPUs[g].Node]
+	return n.First + GPUID(n.Spec.GPUs)
 }
 
 // Job returns job j.
@@ -53,13 +71,32 @@ func (v *View) Capacity() int {
 
 // OnNode returns how many of gpus, some in GPUID order, are on the node of the first one and so lead the others.
 func (v *View) OnNode(gpus []GPUID) int {
-	node := &v.Nodes[v.GPUs[gpus[0]].Node]
-	end := node.First + GPUID(node.Spec.GPUs)
+	end := v.endOf(gpus[0])
 	if k := int(end - gpus[0]); k <= len(gpus) && gpus[k-1] == end-1 { // all of them from the first on
 		return k
 	}
 	k := 1
 	for k < len(gpus) && gpus[k] < end {
+		k++
+	}
+	return k
+}
+
+// Lead returns how many of gpus, some in GPUID order, lead the others side by side on the node of the first.
+func (v *View) Lead(gpus []GPUID) int {
+	if len(gpus) == 1 {
+		return 1
+	}
+	return v.lead(gpus)
+}
+
+func (v *View) lead(gpus []GPUID) int {
+	g := gpus[0]
+	k := min(int(v.endOf(g)-g), len(gpus))
+	if int(gpus[k-1]-g) == k-1 { // nearly always
+		return k
+	}
+	for k = 1; gpus[k] == g+GPUID(k); {
 		k++
 	}
 	return k
