@@ -38,7 +38,6 @@ type classMoment struct {
 type try struct {
 	job                            sched.JobID
 	ordered, work, kept, stop, end sched.Time
-	forOthers                      bool
 }
 
 func (c *classTwin) latest(id sched.JobID) *try {
@@ -84,7 +83,7 @@ func (c *classTwin) noteTry(v *sched.View, e *sched.Event) {
 	case sched.Ordered:
 		switch sched.ActionKind(e.Code) {
 		case sched.Start:
-			c.tries = append(c.tries, try{e.Job, e.Time, sched.Never, sched.Never, sched.Never, sched.Never, false})
+			c.tries = append(c.tries, try{e.Job, e.Time, sched.Never, sched.Never, sched.Never, sched.Never})
 		case sched.Stop:
 			x.stop = e.Time
 		}
@@ -101,13 +100,10 @@ func (c *classTwin) noteTry(v *sched.View, e *sched.Event) {
 	}
 }
 
-// noteZero takes back what was said to be kept by all attempts since the last that was not stopped for others.
+// noteZero takes back what was said to be kept by all attempts that have ended.
 func (c *classTwin) noteZero(id sched.JobID) {
 	for i := len(c.tries) - 1; i >= 0; i-- {
 		if x := &c.tries[i]; x.job == id && x.end != sched.Never {
-			if !x.forOthers {
-				break
-			}
 			x.kept = x.work
 		}
 	}
@@ -119,7 +115,6 @@ func (c *classTwin) noteEnd(v *sched.View, e *sched.Event, x *try) {
 	x.stop = min(x.stop, x.end)
 	x.work = min(x.work, x.stop)
 	x.kept = x.stop
-	x.forOthers = was.ForOthers(e.Outcome)
 	if v.Jobs[e.Job].State == sched.Done || x.work >= x.stop {
 		return
 	}

@@ -83,6 +83,8 @@ func (e Evidence) After(code int32) Evidence {
 	switch {
 	case code == WentOn:
 		return Proven
+	case code == StartedOver && e == Proven: // by where it went on alone, and no more
+		return NoEvidence
 	case code == StartedOver: // it may have been stopped before its first save
 		return e
 	case code == FromZero || e == ResumesNot:
@@ -216,8 +218,14 @@ func (j *Job) Shown(code int32) {
 	switch code {
 	case WentOn:
 		l.Unproven = 0
-	case FromZero, StartedOver:
+	case FromZero:
 		l.Work, l.Claimed, l.Unproven = l.Work+l.Claimed, 0, 0
+	case StartedOver: // what is not reported since counts from nothing
+		l.Work, l.Claimed, l.Unproven = l.Work+l.Claimed, 0, 0
+		if j.Work >= l.Base {
+			j.Work -= l.Base
+		}
+		l.Base = 0
 	}
 	j.SetLoss(l)
 	j.Evidence = j.Evidence.After(code)

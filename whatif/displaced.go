@@ -38,36 +38,59 @@ func displaces(v *sched.View, e *sched.Event) bool {
 
 // Log notes targets that are taken away, what is lost by it and when the job is back.
 func (d *Displacements) Log(v *sched.View, e *sched.Event) {
-	switch {
-	case displaces(v, e):
-		if d.of == nil {
-			d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
-			d.kept = make(map[sched.JobID]time.Duration)
-		}
-		x := &Displacement{Job: e.Job, By: sched.None, Why: e.Why.Code, At: e.Time, Back: sched.Never}
-		if x.Why == sched.WhyPreempted {
-			x.By = e.Why.Job
-		}
-		d.of[e.Job] = x
-		return
-	case e.Job == sched.None || d.of[e.Job] == nil:
-		return
-	case e.Kind == sched.Saved && (e.Code == sched.FromZero || e.Code == sched.StartedOver):
-		d.of[e.Job].Lost += d.kept[e.Job] // it was not, after all
-		delete(d.kept, e.Job)
-		return
-	case d.of[e.Job].Back != sched.Never:
-		return
+	if displaces(v, e) {
+		d.displaced(e)
+	} else if x := d.of[e.Job]; x != nil && e.Job != sched.None {
+		d.follow(v, e, x)
 	}
-	switch x := d.of[e.Job]; {
-	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop:
-		d.work[e.Job] = v.Job(e.Job).Work
-	case e.Kind == sched.AttemptEnded:
-		if was, ok := d.work[e.Job]; ok {
+}
+
+func (d *Displacements) displaced(e *sched.Event) {
+	if d.of == nil {
+		d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
+		d.kept = make(map[sched.JobID]time.Duration)
+	}
+	x := &Displacement{Job: e.Job, By: sched.None, Why: e.Why.Code, At: e.Time, Back: sched.Never}
+	if x.Why == sched.WhyPreempted {
+		x.By = e.Why.Job
+	}
+	d.of[e.Job] = x
+	delete(d.kept, e.Job)
+}
+
+// follow notes in x what became of the attempt that was stopped, and of what was kept of it.
+func (d *Displacements) follow(v *sched.View, e *sched.Event, x *Displacement) {
+	was, stops := d.work[e.Job]
+	switch e.Kind {
+	case sched.Saved:
+		d.shown(e, x)
+	case sched.Ordered:
+		if x.Back == sched.Never && sched.ActionKind(e.Code) == sched.Stop {
+			d.work[e.Job] = v.Job(e.Job).Work
+		}
+	case sched.Progressed:
+		if stops { // so far it was a guess
+			d.work[e.Job] = e.Work
+		}
+	case sched.AttemptEnded:
+		if delete(d.kept, e.Job); stops { // else what is lost from now on is not by this
 			x.Lost, d.kept[e.Job] = max(was-e.Work, 0), e.Work
 			delete(d.work, e.Job)
 		}
-	case e.Kind == sched.AttemptStarted:
-		x.Back = e.Time
+	case sched.AttemptStarted:
+		if x.Back == sched.Never {
+			x.Back = e.Time
+		}
+	}
+}
+
+// shown takes what an attempt after the one that was stopped shows of what was kept of that.
+func (d *Displacements) shown(e *sched.Event, x *Displacement) {
+	switch e.Code {
+	case sched.FromZero, sched.StartedOver:
+		x.Lost += d.kept[e.Job] // it was not, after all
+		delete(d.kept, e.Job)
+	case sched.WentOn:
+		delete(d.kept, e.Job)
 	}
 }

@@ -174,9 +174,39 @@ func TestDisplacements(t *testing.T) {
 	if _, ok := d.Of(1); ok {
 		t.Error("job 1 was displaced")
 	}
-	d.Log(nil, &sched.Event{Kind: sched.Saved, Job: 0, Code: sched.StartedOver})
-	if got, _ := d.Of(0); got.Lost != time.Second {
-		t.Errorf("started over: %v lost, want the second that it had run", got.Lost)
+}
+
+// Ensure that what a stop cost is what was lost by it: by what is counted, not guessed, until it is known that the job
+// went on, or another attempt has ended.
+func TestDisplacementsCost(t *testing.T) {
+	const s = time.Second
+	over := sched.Event{Kind: sched.Saved, Code: sched.StartedOver}
+	went := sched.Event{Kind: sched.Saved, Code: sched.WentOn}
+	lost := sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Work: 90 * s}
+	for name, c := range map[string]struct {
+		after []sched.Event
+		want  time.Duration
+	}{
+		"kept":                      {nil, 10 * s},
+		"went on":                   {[]sched.Event{went, over}, 10 * s},
+		"started over":              {[]sched.Event{over, over}, 40 * s},
+		"over after another end":    {[]sched.Event{went, lost, over}, 10 * s},
+		"lost, then over, no proof": {[]sched.Event{lost, over}, 10 * s},
+	} {
+		var d whatif.Displacements
+		v := sched.View{Jobs: []sched.Job{{Attempt: sched.Running, Work: 100 * s, GPUs: []sched.GPUID{0}}}}
+		log := func(e sched.Event) { d.Log(&v, &e) }
+		log(sched.Event{Kind: sched.Decided, Target: &sched.Target{At: sched.AtOnce}})
+		log(sched.Event{Kind: sched.Ordered, Code: int32(sched.Stop)})
+		log(sched.Event{Kind: sched.Progressed, Work: 40 * s}) // 100 s was a guess
+		log(sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Preempted, Work: 30 * s})
+		log(sched.Event{Kind: sched.AttemptStarted})
+		for _, e := range c.after {
+			log(e)
+		}
+		if got, _ := d.Of(0); got.Lost != c.want {
+			t.Errorf("%s: %v lost, want %v", name, got.Lost, c.want)
+		}
 	}
 }
 

@@ -55,20 +55,13 @@ func (e editor) edit(ctx context.Context, in *editInput) (doc api.Edited, err er
 
 // savesElsewhere says that a job which has run will look for what it saved in another folder.
 func savesElsewhere(was, now *api.Job) (notes []string) {
-	if was.Attempt == 0 || was.Saves == "" || was.Paths == nil || now.Paths == nil ||
+	saved := []string{sched.Seen.String(), sched.Proven.String(), sched.ResumesNot.String()}
+	if !slices.Contains(saved, was.Saves) || was.Paths == nil || now.Paths == nil ||
 		was.Paths.Checkpoint == now.Paths.Checkpoint {
 		return nil
 	}
-	return []string{fmt.Sprintf("finds what it has saved no more, unless you copy it: it saved in %s, and will save "+
-		"in %s", checkpoints(was.Paths), checkpoints(now.Paths))}
-}
-
-// checkpoints names the folder in which a job saves.
-func checkpoints(p *api.Paths) string {
-	if p.Checkpoint == "" {
-		return "the folder that it was given"
-	}
-	return p.Checkpoint
+	return []string{"finds what it has saved no more at its next start, unless you copy it to " +
+		cmp.Or(now.Paths.Checkpoint, "the folder that it is given")}
 }
 
 // edited returns how a job stands, with a note if its priority is new and the system does not look at it.

@@ -286,8 +286,9 @@ func lostText(d *api.Displaced, unit string, now time.Time) string {
 	return text + "; not back yet"
 }
 
-// asSlots says slot where a figure speaks of GPUs.
-var asSlots = strings.NewReplacer("GPUs", "slots", "GPU", "slot", "gpus", "slots", "gpu", "slot")
+// asSlots says slot where a figure speaks of GPUs, but for keys of job files.
+var asSlots = strings.NewReplacer("gpu_memory_gb", "gpu_memory_gb", "gpu_use", "gpu_use",
+	"GPUs", "slots", "GPU", "slot", "gpus", "slots", "gpu", "slot")
 
 // unitOf is the unit of a figure, of one thing without its plural.
 func unitOf(f *api.Figure) string {

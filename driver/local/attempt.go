@@ -401,9 +401,6 @@ func (a *attempt) finish(x *end) {
 	}
 	failpoint.Here("over")
 	e := a.ending(x, a.order)
-	if last, ok := a.lastWork(&e); ok {
-		a.report(last)
-	}
 	if proof, ok := a.proof(&e, x.over); ok {
 		a.report(proof)
 	}

@@ -53,8 +53,8 @@ type Options struct {
 	// Hold says why no job may be started at present; "" = they may. It is called by the engine's goroutine, and by the
 	// one inside Next. nil: they may always.
 	Hold func() string
-	// Peak returns the most memory, in GB, that a job was measured to have on one GPU; 0 = it was not. It is called by
-	// the engine's goroutine. nil: no one knows.
+	// Peak returns the most memory, in GB, that a job was measured to have on one GPU; 0 = it was not. It is called
+	// as Hold is. nil: no one knows.
 	Peak func(sched.JobID) float32
 	// Ports is where the processes of an attempt meet: each has a lease of its own; zero = ports.Default
 	Ports ports.Range
@@ -227,6 +227,10 @@ func (d *Driver) take(r report) error {
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
 		a.requeued(&d.view.Jobs[r.job], &r.event)
+		if last, ok := a.lastWork(&r.event); ok {
+			last.Job, last.Attempt = r.job, r.number
+			d.later = append(d.later, last)
+		}
 		starved(d, &r)
 		d.runs.over(r.job, r.number)
 		ran := time.Duration(0)
@@ -328,7 +332,7 @@ func (d *Driver) dated(e sched.Event) sched.Event {
 	case sched.AttemptStarted:
 		e.WorkFrom = e.Happened()
 	case sched.Progressed:
-		e.WorkFrom = d.now
+		e.WorkFrom = workedTo(&d.view.Jobs[e.Job], d.now)
 	case sched.StartFailed:
 		e.At = 0
 	case sched.AttemptEnded:
@@ -337,6 +341,15 @@ func (d *Driver) dated(e sched.Event) sched.Event {
 		}
 	}
 	return e
+}
+
+// workedTo is to when the attempt of j had done the work that is reported now: of one that was ordered to stop, to the
+// order, from when on its work counts no more.
+func workedTo(j *sched.Job, now sched.Time) sched.Time {
+	if j.Attempt == sched.Stopping {
+		return j.WorkFrom
+	}
+	return now
 }
 
 // Apply has the orders of a plan carried out. It waits for none of them.

@@ -15,6 +15,7 @@ import (
 func TestLastWork(t *testing.T) {
 	t.Parallel()
 	const script = `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo TRAINYARD step=$i; done; echo up; exec sleep 300`
+	const ordered = sched.Time(7)
 	const measured = `{"reference":10,"paces":[{"width":2,"batch":0,"tenants":1,"per_second":20}]}`
 	for name, away := range map[string]bool{"watched": false, "while no one is there": true} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +37,8 @@ func TestLastWork(t *testing.T) {
 					return err == nil
 				})
 				events := h.events
-				h = take(t, p.next(t, 2), known(d, sched.Job{Attempt: sched.Stopping, Up: true, Attempts: 1}))
+				h = take(t, p.next(t, 2), known(d, sched.Job{Attempt: sched.Stopping, Up: true, Attempts: 1,
+					WorkFrom: ordered}))
 				h.events = append(events, h.events...)
 			} else {
 				t.Cleanup(d.Close)
@@ -46,6 +48,9 @@ func TestLastWork(t *testing.T) {
 			if last == nil || last.Work != 4*time.Second || last.Rate != 0 || last.Value != 40 ||
 				last.Time >= end.Time {
 				t.Errorf("%+v before %v, want 4 s of work in 40 steps, at no rate", last, end.Time)
+			}
+			if away && last != nil && last.WorkFrom != ordered {
+				t.Errorf("work until %v, want %v: when it was ordered to stop", last.WorkFrom, ordered)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestResumesUnseen(t *testing.T) {
 		shows int32
 	}
 	for name, runs := range map[string][]run{
-		"from one again":       {{[]int64{1, 2, 50}, nothing}, {[]int64{1}, sched.StartedOver}},
+		"from one again":       {{[]int64{1, 2, 50}, nothing}, {[]int64{1}, nothing}},
 		"the next step":        {{[]int64{1, 2, 50}, nothing}, {[]int64{51}, sched.WentOn}},
 		"a checkpoint before":  {{[]int64{1, 2, 150}, nothing}, {[]int64{101}, sched.WentOn}},
 		"each tenth":           {{[]int64{10, 20, 200}, nothing}, {[]int64{210}, sched.WentOn}},
@@ -37,7 +37,7 @@ func TestResumesUnseen(t *testing.T) {
 		"few, by the clock":    {{[]int64{1, 10}, nothing}, {[]int64{8}, nothing}},
 		"ranks":                {{[]int64{1, 1, 2, 1, 2, 3, 2, 29, 28, 29}, nothing}, {[]int64{30}, sched.WentOn}},
 		"goes on, then not": {{[]int64{1, 50}, nothing}, {[]int64{51, 90}, sched.WentOn},
-			{[]int64{1}, sched.StartedOver}, {[]int64{90}, nothing}},
+			{[]int64{1}, nothing}, {[]int64{90}, nothing}},
 	} {
 		r := newReader()
 		for i, run := range runs {
@@ -65,19 +65,31 @@ func TestResumesUnseen(t *testing.T) {
 	}
 }
 
-// Ensure that a first step again is no start over where its epoch says otherwise.
-func TestStartsOverByEpoch(t *testing.T) {
+// Ensure that a first step again is a start over where the total says that the attempt before was in the same count,
+// and no epoch says otherwise.
+func TestStartsOver(t *testing.T) {
 	t.Parallel()
-	for epoch, want := range map[string]bool{"epoch=0.01": true, "epoch=3": false, "": true} {
+	for line, want := range map[string]bool{
+		"TRAINYARD step=1 total=900":                      true,
+		"TRAINYARD step=1 total=900 epoch=0.01":           true,
+		"TRAINYARD step=1 total=900 epoch=3":              false,
+		"TRAINYARD step=1 total=300":                      false,
+		"TRAINYARD step=1":                                false,
+		"  0%|          | 1/900 [00:01<00:15, 36.10it/s]": true,
+		"  0%|          | 1/300 [00:01<00:15, 36.10it/s]": false,
+	} {
 		r := newReader()
 		r.a.odo.FirstStep = 1
 		r.a.odo.Origin = progress.Origin{Attempt: 2, Reached: 500}
-		r.at(0, "TRAINYARD step=1 "+epoch+"\n")
+		r.at(0, line+"\n")
+		if r.a.odo.Steps() != 1 {
+			t.Errorf("%q: step %d, want 1", line, r.a.odo.Steps())
+		}
 		over := slices.ContainsFunc(r.reported, func(e sched.Event) bool {
 			return e.Kind == sched.Saved && e.Code == sched.StartedOver
 		})
 		if over != want {
-			t.Errorf("step 1 again, %q: started over is %v, want %v", epoch, over, want)
+			t.Errorf("%q after step 500: started over is %v, want %v", line, over, want)
 		}
 	}
 }

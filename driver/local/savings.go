@@ -105,22 +105,24 @@ func (t *tail) judge(m *progress.Reading) {
 }
 
 // judgeUnseen is judge for a job of which no save was seen: where earlier attempts came far beyond their first step,
-// the first of this one can show that it kept its work all the same. Where it is the first step again what they did was
-// lost, unless steps are counted by the epoch. That the job never keeps its work it does not show: it may have been
-// stopped before its first save was due.
+// the first of this one can show that it kept its work all the same. Where it is the first step again of so many in all
+// that they did not get beyond these, what they did was lost. Without such a total nothing is known: steps may count
+// from one in each pass over the data, or in each attempt. That the job never keeps its work is not shown: it may have
+// been stopped before its first save was due.
 func (t *tail) judgeUnseen(m *progress.Reading) {
 	o := t.a.odo
 	zero, reached := o.FirstStep, o.Origin.Reached
 	switch {
 	case zero == 0:
 		o.FirstStep = max(m.Step, 1)
-	case o.Wraps || reached < fewSteps || reached/8 < zero:
+	case o.Wraps || reached <= zero:
 	case m.Step <= zero:
 		o.Resumes = false
-		if m.Has&progress.Epoch == 0 || m.Epoch < 1 {
+		within := m.Has&progress.Total != 0 && reached <= m.Total
+		if within && (m.Has&progress.Epoch == 0 || m.Epoch < 1) {
 			t.report(sched.Event{Kind: sched.Saved, Code: sched.StartedOver, Value: float64(m.Step)})
 		}
-	case continues(m.Step, zero, reached):
+	case reached >= max(fewSteps, 4*zero) && continues(m.Step, zero, reached):
 		o.Resumes = true
 		t.report(sched.Event{Kind: sched.Saved, Code: sched.WentOn, Work: o.Work(), Value: float64(m.Step)})
 	}

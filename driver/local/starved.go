@@ -54,7 +54,7 @@ func starved(d *Driver, r *report) {
 			all += gb
 		}
 		worst := greediest(d.view.Jobs, has, stated > 0)
-		if worst == sched.None || all <= float64(dev.MemoryGB) {
+		if worst == sched.None || dev.MemoryGB <= 0 || all <= float64(dev.MemoryGB) { // 0 = not known
 			continue
 		}
 		e.Outcome = sched.NodeLost

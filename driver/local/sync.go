@@ -188,7 +188,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 		e.WorkFrom = e.Time.Add(time.Duration(rest))
 	}
 	if last, ok := a.lastWork(&e); ok {
-		last.Time, last.WorkFrom = e.Time-1, e.Time-1
+		last.Time, last.WorkFrom = e.Time-1, workedTo(&d.view.Jobs[a.job], e.Time-1)
 		events = append(events, last)
 	}
 	if proof, ok := a.proof(&e, x.over); ok {

@@ -53,6 +53,9 @@ func (r *Renderer) Stops(id sched.JobID, leave sched.Unsaved) string {
 			times = fmt.Sprintf("%d stops", l.Stops)
 		}
 		said += fmt.Sprintf("; %s lost so far in %s", r.work(j, l.Work), times)
+		if l.Unproven >= time.Second && !j.Evidence.Shows() {
+			said += fmt.Sprintf(", and %s that no one saw saved", r.work(j, l.Unproven))
+		}
 	}
 	return said
 }

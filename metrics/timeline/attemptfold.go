@@ -170,11 +170,7 @@ func (t *Timeline) ended(v *sched.View, e *sched.Event) {
 func (t *Timeline) keep(v *sched.View, e *sched.Event, index int32) {
 	j, l, a := &v.Jobs[e.Job], t.jobs.of(e.Job), t.attempt(int(index))
 	a.Kept = a.stop(e.Time)
-	forOthers := j.ForOthers(e.Outcome)
-	a.byUser = e.Outcome == sched.Preempted && !forOthers
-	if !forOthers {
-		l.claims = l.claims[:0]
-	}
+	a.byUser = e.Outcome == sched.Preempted && !j.ForOthers(e.Outcome)
 	if a.Work == sched.None || a.Work >= a.Kept || j.State == sched.Done {
 		return
 	}
@@ -187,9 +183,7 @@ func (t *Timeline) keep(v *sched.View, e *sched.Event, index int32) {
 	if kept < made {
 		a.Kept = a.Work.Add(min(sched.ScaleDuration(spent, float64(kept)/float64(made)), spent))
 	}
-	if forOthers {
-		l.claims = append(l.claims, index)
-	}
+	l.claims = append(l.claims, index)
 }
 
 // made returns the work that the attempt has done at a time.
@@ -202,13 +196,17 @@ func (l *live) made(at sched.Time) time.Duration {
 }
 
 // saved takes what an attempt shows about saving.
-func (t *Timeline) saved(e *sched.Event) {
+func (t *Timeline) saved(v *sched.View, e *sched.Event) {
 	if e.Code == sched.FromZero || e.Code == sched.StartedOver {
 		t.fromZero(e.Job)
 	}
+	if l := t.jobs.of(e.Job); l != nil && e.Code == sched.StartedOver {
+		l.base = v.Jobs[e.Job].Loss().Base
+		t.reported(v, e.Job)
+	}
 }
 
-// fromZero notes that nothing was kept of the attempts that were stopped for others, whatever had been said.
+// fromZero notes that nothing was kept of the attempts before, whatever had been said.
 func (t *Timeline) fromZero(id sched.JobID) {
 	l := t.jobs.of(id)
 	if l == nil {

@@ -84,3 +84,26 @@ func fromZero(t *testing.T, code int32, want sched.Evidence) {
 		t.Errorf("the engine says that %v of work were lost, want 20 s, and %v to stop", lost, idle)
 	}
 }
+
+// Ensure that an attempt which its user stopped, or that failed, is redone as well once one starts over, though that is
+// no loss to others, and that what the new one does counts from nothing.
+func TestStartsOver(t *testing.T) {
+	s := &script{engine.NewState(eventlog.Header{}), new(timeline.Timeline)}
+	s.at(0, sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}},
+		sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Name: "j", GPUs: sched.Rigid(2)}})
+	s.attempt(1, 0, 0)
+	s.at(12, sched.Event{Kind: sched.JobCommanded, Job: 0, Code: int32(sched.RequeueJob)})
+	s.preempt(1, 12, 10*time.Second) // worked from 2 to 12, and said that it kept all
+	s.attempt(2, 20, 10*time.Second)
+	s.at(24, sched.Event{Kind: sched.Saved, Job: 0, Attempt: 2, Code: sched.StartedOver})
+	if got := s.line.Losses(); got.By[timeline.Redone] != timeline.AreaOf(2, 10*time.Second) {
+		t.Errorf("redone %v, want 10 s of two GPUs", got.By[timeline.Redone])
+	}
+	j := &s.state.View().Jobs[0]
+	if l := j.Loss(); l.Work != 0 || l.Base != 0 {
+		t.Errorf("%+v lost to others, want nothing, from nothing", l)
+	}
+	if open := j.Unsaved(24*sched.Time(time.Second), j.Loss().Base); open != 2*time.Second {
+		t.Errorf("%v of work at stake, want the 2 s since it came up", open)
+	}
+}

@@ -29,7 +29,7 @@ type live struct {
 	rate     float64
 	given    sched.Reason // of its latest decision
 	decision uint64       // the number of that event; 0 = none was seen
-	claims   []int32      // earlier attempts stopped for others, whose work is said to be kept
+	claims   []int32      // earlier attempts whose work is said to be kept
 	marked   []sched.GPUID
 	group    group
 	waits    bool

@@ -173,7 +173,7 @@ func (t *Timeline) foldJob(v *sched.View, e *sched.Event) {
 	case sched.AttemptEnded, sched.StartFailed:
 		t.ended(v, e)
 	case sched.Saved:
-		t.saved(e)
+		t.saved(v, e)
 	case sched.Decided:
 		t.decided(e)
 	case sched.Ordered:

@@ -128,7 +128,7 @@ func (c *Costs) Observe(v *sched.View, e *sched.Event) {
 // progressed takes in the first steps of an attempt.
 func (c *Costs) progressed(v *sched.View, e *sched.Event) {
 	p := c.phase(e.Job)
-	if p.doing != loading || !(e.Value > 0) && e.Work <= p.work {
+	if p.doing != loading || !(e.Value > 0) && e.Work <= p.work || !(e.Rate > 0) {
 		return
 	}
 	took, gained := e.Time.Sub(p.since), max(e.Work-p.work, 0)

@@ -162,7 +162,7 @@ func (d *Company) unwilling(v *sched.View, id sched.JobID) string {
 	case d.Know.Peaks != nil && d.Know.memory(v, id) == 0:
 		return footprint.Missing
 	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || d.Know.memory(v, id) == 0:
-		return "model, epochs, use or memory is not given"
+		return "one of model, epochs, gpu_use and gpu_memory_gb is not given"
 	}
 	return ""
 }
