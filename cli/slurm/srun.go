@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -333,8 +334,8 @@ func (s *step) start(args []string) error {
 // started starts a task.
 func started(c *exec.Cmd, program string) error {
 	if c.Dir != "" {
-		if _, err := os.Stat(c.Dir); err != nil {
-			return fmt.Errorf("srun: --chdir: %w", err)
+		if _, err := os.Stat(c.Dir + "/."); err != nil { // a file, or may not be entered
+			return fmt.Errorf("srun: --chdir %s: %w", term.ShellWord(c.Dir), errors.Unwrap(err))
 		}
 	}
 	err := c.Start()
@@ -404,48 +405,46 @@ func (s *step) path(pattern string, task int) string {
 	return path
 }
 
-// wait waits for all tasks, and returns the worst exit code.
+// wait waits for all tasks, and returns the worst exit code, or that of the task for which the others were ended.
 func (s *step) wait(heard <-chan os.Signal) (worst int, err error) {
 	var late <-chan time.Time
-	var asked time.Time
+	var by time.Time
 	for left := len(s.tasks); left > 0; {
 		select {
 		case sig := <-heard:
-			s.signal(sig.(syscall.Signal))
-			if sig == syscall.SIGTERM {
-				asked = time.Now()
-			}
+			by = s.pass(sig)
 		case <-late:
 			s.signal(syscall.SIGKILL)
 		case i := <-s.ends:
 			left--
 			code := exitCode(s.tasks[i].ProcessState)
-			if code > worst {
+			if code > worst && late == nil {
 				worst, err = code, fmt.Errorf("srun: task %d: exited with exit code %d", i, code)
+			}
+			if slices.Contains(passedOn, os.Signal(syscall.Signal(code-128))) { // it may have been sent to all of them
+				by = time.Now().Add(grace())
 			}
 			if code > 0 && late == nil && s.flags.killAll == "1" {
 				s.signal(syscall.SIGTERM)
-				late, asked = time.After(patience), time.Now()
+				late, by = time.After(patience), time.Now().Add(patience)
 			}
 		}
 	}
-	s.settle(asked.Add(patience))
+	s.settle(heard, by)
 	return worst, err
 }
 
 // errno is why a program could not be run; 0 = it is not known, or something else failed.
-func errno(err error) (cause syscall.Errno) {
+func errno(err error) syscall.Errno {
 	switch {
-	case errors.Is(err, exec.ErrNotFound):
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, syscall.ENOENT):
 		return syscall.ENOENT
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR): // found in no path, or no file
 		return syscall.EACCES
+	case errors.Is(err, syscall.ENOEXEC):
+		return syscall.ENOEXEC
 	}
-	var in *os.PathError
-	if errors.As(err, &in) && in.Op == "fork/exec" {
-		errors.As(err, &cause)
-	}
-	return cause
+	return 0
 }
 
 // exitCode is that of a shell for a program that ended so.

@@ -3,14 +3,29 @@ package slurm
 import (
 	"errors"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// patience is how long tasks, and what they started, have to end once they are asked to.
+// patience is how long tasks, and what they started, have to end once another has failed, or where no grace is known.
 const patience = 30 * time.Second
+
+// grace is how long what tasks started has to save once a signal was passed on.
+func grace() time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("TRAINYARD_GRACE_SECONDS")); err == nil {
+		return time.Duration(max(n, 1)) * time.Second
+	}
+	return patience
+}
+
+// pass passes a signal on that was heard, and returns by when what hears it is to have ended.
+func (s *step) pass(sig os.Signal) time.Time {
+	s.signal(sig.(syscall.Signal))
+	return time.Now().Add(grace())
+}
 
 // signal passes a signal on to the tasks that live, and to what tasks started and left in their groups.
 func (s *step) signal(sig syscall.Signal) {
@@ -41,17 +56,22 @@ func (s *step) left() bool {
 	return false
 }
 
-// settle ends what tasks that have ended left behind, as Slurm does: at once, or if it was asked to end by then.
-func (s *step) settle(by time.Time) {
+// settle ends what tasks that have ended left behind, as Slurm does: at once, or by then if it got a signal. Signals
+// reach it meanwhile.
+func (s *step) settle(heard <-chan os.Signal, by time.Time) {
+	defer s.lines.end()
 	const look = 20 * time.Millisecond
 	for s.grouped && s.left() {
-		if time.Now().After(by) {
-			s.signal(syscall.SIGKILL)
-			break
+		select {
+		case sig := <-heard:
+			by = s.pass(sig)
+		case <-time.After(look):
+			if time.Now().After(by) {
+				s.signal(syscall.SIGKILL)
+				return
+			}
 		}
-		time.Sleep(look)
 	}
-	s.lines.end()
 }
 
 // lines are pipes whose lines get labels.

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"syscall"
@@ -203,9 +204,18 @@ func (a *asking) anyAsked() bool {
 	})
 }
 
-// askAll sends the signal to whoever is there.
+// askAll sends the signal to whoever is there: tasks of srun get it from that.
 func (a *asking) askAll(now time.Time) {
-	if err := a.group.Signal(a.sig); err != nil {
+	direct, err := a.family.direct(), error(nil)
+	if len(direct) == len(a.family.list) {
+		err = a.group.Signal(a.sig) // those too that were forked meanwhile
+	} else {
+		for _, i := range direct {
+			_, failed := a.family.list[i].Signal(a.sig)
+			err = errors.Join(err, failed)
+		}
+	}
+	if err != nil {
 		slog.Warn("the job gets no signal to end", "error", err)
 	}
 	for i := range a.family.list {

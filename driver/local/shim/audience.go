@@ -2,6 +2,7 @@ package shim
 
 import (
 	"slices"
+	"syscall"
 
 	"github.com/trainyard/trainyard/driver/local/procs"
 )
@@ -189,6 +190,28 @@ func (f *family) topmost(i int, forwards bool) (ask []int, found bool) {
 		ask = append(ask, f.unasked(below)...)
 	}
 	return ask, found || deeper
+}
+
+// direct returns those but tasks of srun and who is in their process groups: it passes a signal on to them.
+func (f *family) direct() (list []int) {
+	for i := range f.list {
+		pid := f.list[i].PID
+		leader, _ := syscall.Getpgid(pid) // of one that has ended it is an error, and 0
+		if !f.task(pid) && !f.task(leader) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// task reports whether a process is started by srun.
+func (f *family) task(pid int) bool {
+	i, lives := f.at[pid]
+	if !lives || f.list[i].Env["SLURM_STEP_ID"] == "" { // a shell that became srun had children before
+		return false
+	}
+	parent, lives := f.at[f.list[i].Parent]
+	return lives && f.list[parent].Name == "srun"
 }
 
 // waiting returns the shells that were not asked and stand, below none but their like, above someone who was: once
