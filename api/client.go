@@ -393,11 +393,15 @@ func (e *certificateError) Unwrap() []error { return []error{ErrNoManager, e.why
 // mostHangUps is how many times in a row a connection may be closed without an answer.
 const mostHangUps = 20
 
+// closedBefore is what net/http says, in an error that it does not export, of a connection that was closed before the
+// request was written.
+const closedBefore = "server closed idle connection"
+
 // hungUp reports whether a request failed so many times, and now since the connection was closed before an answer: that
 // may be for want of room, or as the manager died, which the next request shows.
 func hungUp(err error, tries int) bool {
-	return tries < mostHangUps && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE))
+	return tries < mostHangUps && err != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), closedBefore))
 }
 
 // problem is the error that an answer has.

@@ -72,7 +72,8 @@ const (
 	folderMode = 0o710 // whoever may pass sees nothing
 )
 
-// listenSocket listens on the socket of the folder.
+// listenSocket listens on the socket of the folder. What it returns removes that again, unless it is another manager's
+// by then.
 func (d *Door) listenSocket() (net.Listener, func() error, error) {
 	dir := d.o.Dir
 	folder, address, err := api.Socket(dir)
@@ -94,7 +95,15 @@ func (d *Door) listenSocket() (net.Listener, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, folder.Close())
 	}
-	return l, folder.Close, nil
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	made, err := os.Lstat(address)
+	return l, func() error {
+		if now, gone := os.Lstat(address); gone == nil && err == nil && os.SameFile(now, made) &&
+			now.ModTime().Equal(made.ModTime()) { // another file may have the number of one that is gone
+			_ = os.Remove(address)
+		}
+		return folder.Close()
+	}, nil
 }
 
 // removeOld removes the socket of a manager that died, at an address that is in the folder dir: that is ours.

@@ -164,6 +164,7 @@ func TestPromise08StaleManagerCannotAct(t *testing.T) {
 	if !stale.within(patience) || stale.cmd.ProcessState.ExitCode() == 0 {
 		t.Errorf("the stale daemon: %v\n%s", stale.cmd.ProcessState, &stale.stderr)
 	}
+	d.client = nil // a new connection
 	d.answers(now) // its socket is its own still
 	if j := d.job("long"); j.State != "running" || j.Attempt != 1 {
 		t.Errorf("%+v, want it to run on", j)

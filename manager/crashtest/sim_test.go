@@ -45,7 +45,7 @@ func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 			s.fold(t, func(v *sched.View, e *sched.Event) {
 				if e.Kind != sched.JobArrived {
 					if e.Kind == sched.AttemptEnded {
-						live[e.Job] = e.Time.Sub(max(v.Jobs[e.Job].Spec.NotBef, v.Jobs[e.Job].Arrived))
+						live[e.Job] = e.Happened().Sub(max(v.Jobs[e.Job].Spec.NotBef, v.Jobs[e.Job].Arrived))
 					}
 					return
 				}
