@@ -36,9 +36,14 @@ within a range as it does anyway.
 			}
 			return to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
 				return which.each(cmd, c, args, func(ctx context.Context, job string) error {
+					was, err := c.Job(ctx, job)
+					if err != nil {
+						return err
+					}
 					doc, err := c.Resize(ctx, job, r)
 					if err == nil {
-						fmt.Fprintf(cmd.ErrOrStderr(), "%s asks for %s now\n", client.JobTitle(&doc), widthsText(&doc))
+						fmt.Fprintf(cmd.ErrOrStderr(), "%s asks for %s now%s\n", client.JobTitle(&doc), widthsText(&doc),
+							offWidth(&was, &doc))
 					}
 					return err
 				})
@@ -51,6 +56,20 @@ within a range as it does anyway.
 	cmd.Flags().StringVar(&gpus, "gpus", "", "`N` GPUs or slots, or MIN-MAX, or MIN-MAX:WANT (WANT: as many as a "+
 		"system gives that does not resize; default MAX)")
 	return cmd
+}
+
+// offWidth says that a job is stopped which ran on as many as it does not take any more, and what of its work was not
+// seen saved; "" = it is not.
+func offWidth(was, now *api.Job) string {
+	held := len(was.GPUs)
+	if held == 0 || held >= now.Min && held <= now.Max {
+		return ""
+	}
+	text := fmt.Sprintf("; it is stopped, as it runs on %d", held)
+	if open := unseen(was); open != "" {
+		text += "; " + open
+	}
+	return text
 }
 
 // newWidths reads the flag. Whoever forgot it reads what to type.
