@@ -42,8 +42,8 @@ within a range as it does anyway.
 					}
 					doc, err := c.Resize(ctx, job, r)
 					if err == nil {
-						fmt.Fprintf(cmd.ErrOrStderr(), "%s asks for %s now%s\n", client.JobTitle(&doc), widthsText(&doc),
-							offWidth(&was, &doc))
+						fmt.Fprintf(cmd.ErrOrStderr(), "%s asks for %s now%s\n", client.JobTitle(&doc),
+							widthsText(&doc), offWidth(&was, &doc))
 					}
 					return err
 				})

@@ -160,6 +160,7 @@ type Over struct {
 	Text      string        `json:"text,omitempty"`      // for people
 	TimedOut  bool          `json:"timed_out,omitempty"` // its time was over
 	Warned    time.Time     `json:"warned,omitzero"`     // that it soon would be
+	reached   bool          // by that warning, some process that handles its signal
 	Started   time.Time     `json:"started,omitzero"`
 	StopAsked time.Time     `json:"told,omitzero"` // when it was asked to end
 	Ended     time.Time     `json:"ended"`

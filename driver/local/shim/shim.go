@@ -262,7 +262,7 @@ func (s *shim) run(group *procs.Group) *Over {
 	close(enough)
 	<-capped
 	over.Code = exitCode(cmd.ProcessState)
-	if !over.Warned.IsZero() && !over.Stopped && over.Code != 0 { // it ended by the warning
+	if over.reached && !over.Stopped && over.Code != 0 { // it ended by the warning
 		over.TimedOut = true
 	}
 	over.Text = cmp.Or(s.order.outOfMemory(group), over.Text)

@@ -25,7 +25,7 @@ func (s *shim) wait(group *procs.Group, main int, done <-chan struct{}, over *Ov
 			return false
 		case <-warn:
 			over.Warned = time.Now()
-			s.warn(group, main, over)
+			over.reached = s.warn(group, main, over)
 		case <-s.terminal.over():
 			over.TimedOut = true
 			over.Text = fmt.Sprintf("no key was typed, and nothing written, for %v", s.order.Terminal)
@@ -44,7 +44,7 @@ func (s *shim) timers(t task.Times, over *Over) (warn, limit <-chan time.Time) {
 	}
 	left := time.Until(over.Started.Add(t.Limit))
 	if left > t.Warn { // also where it was warned, of an end that was sooner
-		over.Warned = time.Time{}
+		over.Warned, over.reached = time.Time{}, false
 	}
 	if t.Warn > 0 && over.Warned.IsZero() {
 		warn = time.After(left - t.Warn)
@@ -53,8 +53,8 @@ func (s *shim) timers(t task.Times, over *Over) (warn, limit <-chan time.Time) {
 }
 
 // warn sends the signal that asks to save to those who would get it at a stop, if they handle it: a warning ends no
-// one. While a process may handle it that has not run its program yet it looks again.
-func (s *shim) warn(group *procs.Group, main int, over *Over) {
+// one. While a process may handle it that has not run its program yet it looks again. It reports whether anyone got it.
+func (s *shim) warn(group *procs.Group, main int, over *Over) (reached bool) {
 	a := newAsking(s, group, main, over)
 	var list []node
 	for end, pause := over.Warned.Add(mostNewborn), firstLook; ; pause *= 2 {
@@ -62,7 +62,7 @@ func (s *shim) warn(group *procs.Group, main int, over *Over) {
 		members, err := group.Look(a.sig, rankVariables...)
 		if err != nil {
 			slog.Warn("the job gets no warning", "error", err)
-			return
+			return false
 		}
 		list = a.nodes(members, since, over.Warned)
 		if time.Now().After(end) || !slices.ContainsFunc(list, func(n node) bool { return n.newborn }) {
@@ -75,6 +75,8 @@ func (s *shim) warn(group *procs.Group, main int, over *Over) {
 			if _, err := n.Signal(a.sig); err != nil {
 				slog.Warn("a process gets no warning", "error", err)
 			}
+			reached = true
 		}
 	}
+	return reached
 }
