@@ -56,11 +56,6 @@ step 'change: edit one, raise a priority'
 trainyard edit "$after" grace=5s
 trainyard priority train-two 5
 
-step 'a terminal'
-script -qec "trainyard run --pty --name shell -- sh -c 'tty && echo the colour is \$COLOUR'" terminal </dev/null >said || true
-trainyard wait shell
-trainyard logs shell | grep -q 'the colour is blue' || fail 'the terminal does not know the variables of this shell'
-
 step 'stop the training three times, and kill the manager once'
 for n in 1 2 3; do
 	for _ in $(seq 3000); do [ "$(curve two 2>/dev/null | wc -l)" -ge $((n * 15)) ] && break; sleep 0.1; done
@@ -69,6 +64,11 @@ for n in 1 2 3; do
 	kill -9 "$manager" && wait "$manager" 2>/dev/null || true
 	serve
 done
+
+step 'a terminal'
+script -qec "trainyard run --pty --name shell -- sh -c 'tty && echo the colour is \$COLOUR'" terminal </dev/null >said || true
+trainyard wait shell
+trainyard logs shell | grep -q 'the colour is blue' || fail 'the terminal does not know the variables of this shell'
 
 step 'wait for the end of all'
 trainyard wait train-one train-two meet-one meet-two "$accelerated" "$after" || fail 'a job did not finish'
